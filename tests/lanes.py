@@ -12,7 +12,6 @@ A lane that finds no more of its own takes of the other ones.
 Each room is a pytest of its own; what it prints is shown when it ends. The rooms of a lane share one broker, which the
 first of them starts that asks for one (`tests/conftest.py`). A test that failed runs once more, alone, when all lanes
 have ended (`tests/verdict.py`). The last line counts all tests and ends with GREEN or RED; the exit code is 0 or 1.
-May import: the standard library, `tests`.
 """
 
 from __future__ import annotations

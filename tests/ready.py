@@ -4,7 +4,6 @@
 
 `tests/lanes.py` makes them beside the first rooms, so that no test pays for a download or a build, and a registry that
 does not answer is named as that. Each step has a hang limit and is tried twice. A step that fails is one line.
-May import: the standard library.
 """
 
 from __future__ import annotations

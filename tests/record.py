@@ -4,7 +4,6 @@ As a plugin (`-p tests.record`) it writes JSON lines to the file named by the en
 begins, each that ends with its seconds and those of processor time (`processor_s`), each phase that fails with its
 whole text, each test that is left out with its reason. Where `ONLY` names a file of node ids, it runs those and no
 others. `read` gives the lines back.
-May import: the standard library, pytest.
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ def test_the_rooms_of_a_lane_share_a_broker_which_is_stopped_and_a_second_look_h
     os.kill(int((top / "own" / "pid").read_text()), signal.SIGKILL)
 
 
-def test_progress_is_told_while_it_runs(
+def test_progress_is_shown_while_it_runs(
     look: Look, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(lanes, "PROGRESS_S", 1.0)

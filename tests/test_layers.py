@@ -158,36 +158,6 @@ def test_folders_are_small(copy: Path) -> None:
             each.unlink()
 
 
-THEATRE = re.compile(
-    r"(acts?|actors?|cast|chorus|crowds?|grounds?|houses?|plays?|scenes?|stages?|story|stories|theat(er|re))"
-)
-
-
-def named_after_the_theatre(root: Path) -> list[str]:
-    """Files and classes of tests with a private word where the reader expects run, system, client or scenario."""
-    found = []
-    for file in sorted([*(root / "tests").rglob("*.py"), *(root / "bench").rglob("*.py")]):
-        classes = re.findall(r"^ *class (\w+)", file.read_text(), re.MULTILINE)
-        for name in (file.stem, *classes):
-            words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)]
-            found += [f"{file.relative_to(root)}: {name}" for word in words if THEATRE.fullmatch(word)]
-    return found
-
-
-def test_names_are_not_the_theatres(copy: Path) -> None:
-    assert not named_after_the_theatre(HERE)
-    planted = copy / "tests" / "fuzz" / "two_stages.py"
-    planted.write_text("class OpenCrowd:\n    class Player:\n        class _Play: ...\n")
-    try:
-        assert [each.partition(": ")[2] for each in named_after_the_theatre(copy)] == [
-            "two_stages",
-            "OpenCrowd",
-            "_Play",
-        ]
-    finally:
-        planted.unlink()
-
-
 def test_few_imports_are_for_types_alone() -> None:
     """A block for types hides an arrow that points up. Those that are left save commands the time of an import."""
     files = [file for package in PACKAGES for file in (HERE / package).rglob("*.py")]

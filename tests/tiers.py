@@ -2,7 +2,7 @@
 
 `make test` runs the gate, in 12 minutes on two cores that others share. `make test-long` runs the rest, each night and
 before a release. A test is in exactly one. Nothing that is promised is without a test in the gate: each entry of `LONG`
-says which test there keeps the promise. Order: by room, then by file. May import: the standard library, pytest.
+says which test there keeps the promise. Order: by room, then by file.
 """
 
 from __future__ import annotations

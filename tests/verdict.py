@@ -2,8 +2,7 @@
 
 A test that failed runs once more, alone, when all lanes have ended. It fails again: failed. It passes: unsteady, which
 is a bug report about the test or the product; three are the most that a run may have. No second look where a process
-did not end as pytest does, or where more tests failed than a busy machine can explain. May import: the standard
-library, `tests.record`.
+did not end as pytest does, or where more tests failed than a busy machine can explain.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from gateway.frames.multi_transfer import Part
 from gateway.frames.stated_in_transactions import Stated, stated_by
 from transformers.codec import Symbol
 
-_OPEN_OF_NOBODY = b"\x00\x00\x00\x10\x02\x00\x00\x00\x00\x53\x10\xc0\x03\x01\xa1\x00"
+_OPEN_WITHOUT_CONTAINER = b"\x00\x00\x00\x10\x02\x00\x00\x00\x00\x53\x10\xc0\x03\x01\xa1\x00"
 _ATTACH_HANDLE, _FLOW_HANDLE, _FLOW_DRAIN, _FLOW_ECHO, _FLOW_PROPERTIES = 1, 4, 8, 9, 10
 _TRANSFER_HANDLE = 0
 _TRANSACTION = "txn-id"  # among the properties of a flow
@@ -336,8 +336,8 @@ class Engine:
     def close(self, condition: str | None = None, description: str = "") -> None:
         """Send CLOSE, after an OPEN of ours if there was none yet."""
         lib.pn_connection_open(self._connection)
-        if not self._opened and not self._header_left:
-            self._push(_OPEN_OF_NOBODY, 0, len(_OPEN_OF_NOBODY))  # proton says no CLOSE to whom it has not heard
+        if not self._opened and not self._header_left:  # proton sends no CLOSE to a peer without an OPEN
+            self._push(_OPEN_WITHOUT_CONTAINER, 0, len(_OPEN_WITHOUT_CONTAINER))
             self._opened = True
         if condition:
             set_condition(lib.pn_connection_condition(self._connection), condition, description)

@@ -71,7 +71,7 @@ def test_samples_begun_on_slow_cores_are_named() -> None:
     assert "The cores ran at 90% of their best when samples began (median), 50% at least." in markdown(results(*rows))
 
 
-def test_what_others_use_is_told_from_what_we_use() -> None:
+def test_what_others_use_is_kept_apart_from_what_we_use() -> None:
     """A child that has not been reaped counts as a stranger; a reaped one as ours."""
     work = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"]
     machine = Machine([])

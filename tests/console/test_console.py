@@ -293,7 +293,7 @@ def test_so_many_pages_are_live_and_the_next_one_says_that_it_is_not(console: Co
     until(lambda: "not live" not in console.words("/dead"), "the streams to end")
 
 
-def test_a_gateway_that_goes_is_said_and_its_history_stays(tmp_path: Path) -> None:
+def test_a_gateway_that_goes_is_shown_and_its_history_stays(tmp_path: Path) -> None:
     directory = tmp_path / "gateway"
     limits = {"history_interval_s": 1}
     gateway = start_gateway(directory, embedded_realm(directory), admin=ADMIN, nodes={}, limits=limits)

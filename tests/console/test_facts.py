@@ -81,7 +81,7 @@ def test_a_counter_becomes_minutes() -> None:
     assert rises.totals[KEY] == 13
 
 
-def test_what_rose_while_nobody_looked_is_spread() -> None:
+def test_a_rise_between_two_looks_is_spread_over_the_time() -> None:
     rises = Rises()
     rises.take("r", NOW_US, {KEY: 0}, began_us=1)
     later_us = NOW_US + 9 * MINUTE_US

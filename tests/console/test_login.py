@@ -67,7 +67,7 @@ def test_a_session_begins_and_ends(console: ConsoleProcess) -> None:
     assert console.get("/errors.json", session)[0] == 401
 
 
-def test_who_is_refused_is_not_told_why(console: ConsoleProcess) -> None:
+def test_a_refused_login_gives_no_reason(console: ConsoleProcess) -> None:
     answers = [console.get("/login", {"Origin": console.url}, urlencode(each).encode()) for each in (
         {"user": "ann", "password": "wrong"}, {"user": "no-such", "password": PASSWORD},
         {"user": "ben", "password": PASSWORD}, {"user": "ann"}, {},

@@ -76,7 +76,7 @@ def test_links_are_asked_for_where_a_page_shows_them() -> None:
         assert not found.links and not [path for path in admin.asked if path.startswith("/api/links")]
 
 
-def test_nothing_is_asked_while_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_gateway_is_asked_while_no_page_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a pause between two rounds, one that should not come would come beside what is asked here."""
     monkeypatch.setattr("console.poll.poller.POLL_S", 0.0)
     clock = _Ahead()
@@ -133,7 +133,7 @@ def test_entries_of_many_pages_are_read() -> None:
     ],
     ids=["closed", "ssh", "html", "other", "cut", "large", "endless", "chunked", "head", "metrics", "rows", "hung"],
 )  # fmt: skip
-def test_an_answer_that_is_wrong_is_said(answer: Callable[[str], bytes | None], words: str) -> None:
+def test_an_answer_that_is_wrong_is_shown(answer: Callable[[str], bytes | None], words: str) -> None:
     with scripted_admin(answer) as admin:
         [found] = watching([admin.url], failing)
     assert words in found.problem

@@ -152,7 +152,7 @@ def test_without_its_packages_it_says_what_to_install(tmp_path: Path) -> None:
     ],
     ids=["no-users", "wrong-users", "certificate", "address"],
 )
-def test_what_it_cannot_use_is_said(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_keys_that_it_cannot_use_are_reported(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     (tmp_path / "wrong.yaml").write_text("users: 7")
     command = [str(REALMGATE), "console", *GATEWAY, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, cwd=tmp_path)

@@ -253,7 +253,7 @@ def test_a_durable_survives_close_and_reopen_with_individual_acknowledgement(sta
     assert not again.again[more[0]]
 
 
-def test_a_durable_keeps_what_comes_while_nobody_is_there(start: Start) -> None:
+def test_a_durable_keeps_events_while_no_consumer_is_attached(start: Start) -> None:
     realm = start()
     node = realm.create("news", "channel")
     realm.consumer(node, "durable", "me:inbox").subscription.close()

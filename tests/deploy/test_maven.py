@@ -47,7 +47,7 @@ def test_a_changed_artifact_is_named(place: Path) -> None:
     assert f"class-path.sh --lock {place / 'pom.xml'}" in said
 
 
-def test_an_artifact_that_nobody_listed_is_named(place: Path) -> None:
+def test_an_artifact_that_is_not_listed_is_named(place: Path) -> None:
     (place / "libs" / "c-3.jar").touch()
     code, said = check(place)
     assert (code, "c-3.jar" in said) == (1, True)

@@ -192,7 +192,7 @@ def command(directory: Path, settings: dict[str, Any], *words: str, **more: Any)
     )
 
 
-def test_a_wrong_password_is_said_in_words_soon_and_once(kafka: Secured, tmp_path: Path) -> None:
+def test_a_wrong_password_is_described_soon_and_once(kafka: Secured, tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("not the password")
     settings = realm(kafka, "SCRAM-SHA-512", "um-wrong")
     settings["client"]["sasl.password"] = {"file": "wrong"}
@@ -205,13 +205,13 @@ def test_a_wrong_password_is_said_in_words_soon_and_once(kafka: Secured, tmp_pat
     assert "not the password" not in done.stderr
 
 
-def test_rights_that_are_missing_are_said_in_words(kafka: Secured, tmp_path: Path) -> None:
+def test_missing_rights_are_described(kafka: Secured, tmp_path: Path) -> None:
     done = command(tmp_path, realm(kafka, "mTLS", "um-nothing"), "serve")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(f"realmgate: the realm on Kafka at {kafka.mtls}: refused: ")
 
 
-def test_an_authority_that_nobody_knows(kafka: Secured, tmp_path: Path) -> None:
+def test_an_unknown_authority(kafka: Secured, tmp_path: Path) -> None:
     settings = realm(kafka, "PLAIN", "um-ca")
     settings["client"]["ssl.ca.location"] = str(kafka.tls / "gateway.pem")
     done = command(tmp_path, settings, "node", "list")

@@ -212,7 +212,7 @@ def test_a_standby_is_ready_and_lives_and_says_what_it_waits_for(tmp_path: Path)
             of_second.until(lambda lines: serving in lines)
 
 
-def test_a_gateway_whose_turns_hang_is_not_said_to_live(tmp_path: Path) -> None:
+def test_a_gateway_whose_turns_hang_does_not_report_as_alive(tmp_path: Path) -> None:
     file = tmp_path / "hangs"
     program = [sys.executable, "-c", textwrap.dedent(HANGING), str(file)]
     with started_by_systemd(tmp_path, "one", program) as (_, notified):

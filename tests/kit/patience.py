@@ -2,7 +2,6 @@
 
 A hang limit ends a test that would wait for ever. It says nothing of speed, and a test that passes never feels it:
 `until` returns when the condition holds. `PATIENCE=3` in the environment makes all of them three times as long.
-May import: the standard library.
 """
 
 from __future__ import annotations

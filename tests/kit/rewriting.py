@@ -1,4 +1,4 @@
-"""Changing a file that another process watches. May import: the standard library."""
+"""Changing a file that another process watches."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def simulated() -> Iterator[SimulatedWorld]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_transaction_of_unknown_result_is_resolved_before_anybody_is_told(seed: int) -> None:
+def test_a_transaction_of_unknown_result_is_resolved_before_any_answer(seed: int) -> None:
     world = SimulatedWorld("simulated", seed=seed)
     realm = RealmProcess(world, "u").open()
     log = realm.log

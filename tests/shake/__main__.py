@@ -4,7 +4,7 @@
 
 Each line of `SHAKES` has the name that the list of unsteady tests gave it. One broker serves all rounds of a line, is
 stopped for moments where the line says so, and is started anew for the next. Exit code 1: a test failed; its output is
-printed. May import: the standard library, `tests`.
+printed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a busy machine does to a test, made on purpose: a process that stands still now and then, cores that are taken.
-
-May import: the standard library.
-"""
+"""What a busy machine does to a test, made on purpose: a process that stands still at times, cores that are taken."""
 
 from __future__ import annotations
 

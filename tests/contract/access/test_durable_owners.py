@@ -240,7 +240,7 @@ def test_while_it_is_being_deleted_another_user_waits_and_begins_one(realm: Real
     assert owners(realm) == {"news": "bob"}
 
 
-def test_an_operator_seeks_purges_and_deletes_whoever_owns_it(realm: RealmProcess) -> None:
+def test_an_operator_seeks_purges_and_deletes_any_users_durable(realm: RealmProcess) -> None:
     node = realm.create("news", "channel")
     commands: tuple[What, ...] = ("purge", "seek")
     leave(of(realm, node, ALICE))

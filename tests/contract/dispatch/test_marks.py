@@ -63,7 +63,7 @@ def test_what_is_not_due_is_passed_over_until_it_is(
     assert not any(consumer.again.values()) and not any(consumer.failed.values())
 
 
-def test_what_is_not_due_outlives_a_kill_and_blocks_nobody(start: Start) -> None:
+def test_an_event_that_is_not_due_outlives_a_kill_and_blocks_no_other(start: Start) -> None:
     first = start()
     node = first.create("orders")
     consumer = first.consumer(node)

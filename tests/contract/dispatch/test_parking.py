@@ -131,7 +131,7 @@ def test_a_store_is_read_once_a_turn_for_all_who_wait(start: Start, world: Any, 
         assert sleeper.wakes().receive(1) == eids
 
 
-def test_a_lost_link_sleeps_on_and_is_told(realm: RealmProcess) -> None:
+def test_a_lost_link_sleeps_on_and_is_notified(realm: RealmProcess) -> None:
     news = realm.create("news", "channel")
     sleepers = [Sleeper(realm, news, "durable", "d"), Sleeper(realm, news, "plain")]
     for sleeper in sleepers:

@@ -320,7 +320,7 @@ def test_a_node_whose_deletion_was_cut_short_is_as_it_was(start: Start, monkeypa
     assert later.find("orders") is None
 
 
-def test_a_topic_that_was_adopted_goes_only_when_that_is_said(realm: RealmProcess) -> None:
+def test_a_topic_that_was_adopted_goes_only_on_request(realm: RealmProcess) -> None:
     topic = f"{realm.prefix}-shop"
     realm.log.control.create_topics([TopicSpec(topic, realm.partitions)])
     for to, left in (("", True), ("topic", False)):

@@ -144,7 +144,7 @@ def test_a_successor_claims_what_its_predecessor_let_go(opened: OpenLog) -> None
 # -- group offsets
 
 
-def test_projected_positions_are_read_back_by_anyone(opened: OpenLog) -> None:
+def test_projected_positions_are_read_back_by_any_client(opened: OpenLog) -> None:
     name = opened.topic("t", partitions=2)
     group = f"{opened.prefix}.group"
     assert opened.log.control.projected(group) == {}

@@ -16,7 +16,7 @@ from tests.kit.realm.worlds import OpenLog, failure
 # -- read
 
 
-def test_a_reader_begins_where_it_is_told_and_says_where_it_is(opened: OpenLog) -> None:
+def test_a_reader_begins_where_it_is_opened_and_has_a_position(opened: OpenLog) -> None:
     name = opened.topic("t")
     offsets = opened.store(name, [b"%d" % index for index in range(300)])
     reader = opened.log.open_reader(name, 0, offsets[150])

@@ -234,7 +234,7 @@ def test_the_lowest_level_is_not_starved(realm: RealmProcess) -> None:
     assert turns // 2 < levels.index(0) < turns
 
 
-def test_partitions_grow_and_consumers_are_told(realm: RealmProcess) -> None:
+def test_partitions_grow_and_consumers_are_notified(realm: RealmProcess) -> None:
     node = wide(realm, partitions=1)
     old = [packed_eid(0, eid) for eid in realm.publish(node, bodies(5))]
     consumer = realm.consumer(node)

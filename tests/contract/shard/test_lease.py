@@ -96,7 +96,7 @@ def test_a_lease_that_cannot_be_looked_at_lapses_and_is_held_again(world: World,
     assert not first.realm.lost
 
 
-def test_whoever_claims_without_the_lease_robs_nobody(world: World, start: Start) -> None:
+def test_a_claim_without_the_lease_takes_the_shard_from_no_owner(world: World, start: Start) -> None:
     first = start(SHARP)
     queue = first.create("orders")
     eids = first.publish(queue, bodies(10))

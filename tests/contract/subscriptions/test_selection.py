@@ -188,7 +188,7 @@ def test_what_is_returned_is_given_to_a_link_that_it_matches(realm: RealmProcess
     assert second.again[eids[10]]
 
 
-def test_one_match_behind_very_many_holds_nobody_up(start: Start) -> None:
+def test_one_match_behind_very_many_events_holds_up_no_other_link(start: Start) -> None:
     """The rare one is found; meanwhile another link of the same queue and one of another node go on."""
     realm = start(RealmLimits(selection_scan=200))
     node, other = realm.create("orders"), realm.create("bills")
@@ -227,7 +227,7 @@ def test_a_link_gets_no_further_than_what_it_may_pass_over(start: Start) -> None
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whoever_takes_every_event_ends_once_and_by_one_who_wanted_it(world: World, start: Start, seed: int) -> None:
+def test_each_event_ends_once_at_a_consumer_whose_selector_matches_it(world: World, start: Start, seed: int) -> None:
     """Links with and without selectors come, go, take, acknowledge, return and are killed. On a real log fewer times:
     each act waits for it."""
     random_ = random.Random(seed)

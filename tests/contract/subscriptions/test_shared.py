@@ -106,7 +106,7 @@ def test_a_consumer_that_is_being_opened_refuses_other_selectors(realm: RealmPro
         assert sorted(some.receive(6)) == sorted(eids)
 
 
-def test_shared_state_survives_a_kill_for_whoever_comes(start: Start) -> None:
+def test_shared_state_survives_a_kill_for_the_next_consumer(start: Start) -> None:
     realm = start()
     one, other = links(realm, 2)
     node = one.subscription.node

@@ -152,7 +152,7 @@ def test_a_standby_says_whom_it_waits_for(tmp_path: Path) -> None:
         second.kill()
 
 
-def test_an_address_in_use_is_told_and_nothing_starts(new_gateway: StartGateway, tmp_path: Path) -> None:
+def test_an_address_in_use_is_named_and_nothing_starts(new_gateway: StartGateway, tmp_path: Path) -> None:
     url = Watch.of(new_gateway("embedded", admin=ADMIN)).url
     second = make_gateway(tmp_path / "second", embedded_realm(tmp_path / "second"), admin={"listen": url})
     second.launch()

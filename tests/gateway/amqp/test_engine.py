@@ -74,7 +74,7 @@ def test_a_mistake_of_ours_is_logged_with_its_traceback_once_a_minute(caplog: py
     [frames.disposition(1, 0, frames.state("accepted")), frames.flow(0, 1, channel=3), frames.transfer(5, MESSAGE)],
     ids=["amqp:not allowed", "amqp:not-allowed", "amqp:session:invalid-field"],
 )
-def test_a_close_that_proton_writes_is_not_what_the_peer_is_told(data: bytes) -> None:
+def test_a_close_that_proton_writes_does_not_reach_the_peer(data: bytes) -> None:
     """Should anything come to proton that it closes the connection for: the table `fault` says with which condition."""
     peer = Conversation(build_gateway(TABLES, ScriptedRealm()))
     peer.say(frames.attach_sender("q"))

@@ -34,7 +34,7 @@ def error_of(seen: Seen) -> tuple[str, str, dict[str, Any]]:
     return str(condition), description, {str(key): value for key, value in info.pairs}
 
 
-def test_a_rejected_publisher_is_told_what_to_do_and_when(gateway: ScriptedGateway) -> None:
+def test_a_rejection_tells_the_publisher_what_to_do_and_when(gateway: ScriptedGateway) -> None:
     with Peer(gateway.port) as peer:
         peer.publisher("q")
         gateway.realm.answers["publish"] = "capacity-reached"
@@ -175,7 +175,7 @@ WAITING_HELPS = {
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_who_cannot_mend_it_by_waiting_is_not_told_to_wait(profile: str) -> None:
+def test_an_error_that_waiting_does_not_mend_gives_no_time_to_wait(profile: str) -> None:
     """Every rule of every table, with every answer that it may meet."""
     tables, told = load_tables(profile=profile), dict[str, set[bool]]()
     for name in (

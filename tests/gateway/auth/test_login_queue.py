@@ -243,7 +243,7 @@ def test_an_address_of_ipv6_is_its_network() -> None:
     assert network("not an address") == "not an address"
 
 
-def test_failed_logins_are_told_with_who_and_whence_and_without_passwords(
+def test_failed_logins_are_logged_with_user_and_address_and_without_passwords(
     authenticator: Authenticator, timers: VirtualTimers, clock: VirtualClock, told: list[tuple[str, str, object]]
 ) -> None:
     for _ in range(10):

@@ -77,7 +77,7 @@ PLAIN = [
     (f"\0{NAME}\0{PASSWORD}x", False),
     (f"\0{NAME}\0", False),
     (f"\0\0{PASSWORD}", False),
-    (f"\0nobody\0{PASSWORD}", False),
+    (f"\0stranger\0{PASSWORD}", False),
     (f"{NAME}\0{PASSWORD}", False),
     (f"\0{NAME}\0{PASSWORD}\0", False),
     ("\0" + "x" * 256 + "\0x", False),

@@ -111,7 +111,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "expected"), WRONG, ids=[expected for _, expected in WRONG])
-def test_what_is_wrong_is_said_by_line_and_shows_no_secret(tmp_path: Path, text: str, expected: str) -> None:
+def test_mistakes_are_reported_by_line_and_show_no_secret(tmp_path: Path, text: str, expected: str) -> None:
     _, problems = load(tmp_path, text)
     assert any(problem.startswith("users.yaml:") and expected in problem for problem in problems), problems
     assert not any("secret" in problem or ENTRY[30:] in problem for problem in problems)

@@ -82,7 +82,7 @@ def test_a_replay_says_of_which_class_the_node_is(new_gateway: StartGateway, tmp
     assert "node_class=bulk answer=stored" in said and "rule stored-accepted-bulk (" in said
 
 
-def test_a_cell_of_another_class_than_the_nodes_is_told(tmp_path: Path) -> None:
+def test_a_cell_of_another_class_than_the_nodes_is_reported(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "tables", tmp_path / "tables")
     classify(tmp_path, "orders.bulk.*")
     override(tmp_path, "published", "stored-accepted", outcome="modified")

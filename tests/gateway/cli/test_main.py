@@ -112,7 +112,7 @@ def test_a_name_that_cannot_be(run: Run, name: str, says: str) -> None:
     assert says in err
 
 
-def test_a_wrong_configuration_is_told_whole(run: Run, config: Path) -> None:
+def test_all_problems_of_a_configuration_are_reported(run: Run, config: Path) -> None:
     config.write_text("realm: {kind: nowhere}\nlisten: 5\n", encoding="utf-8")
     for words in (("serve",), ("node", "list")):
         code, out, err = run(*words)
@@ -123,7 +123,7 @@ def test_a_wrong_configuration_is_told_whole(run: Run, config: Path) -> None:
         ]
 
 
-def test_tables_that_do_not_load_are_told(run: Run, config: Path, tmp_path: Path) -> None:
+def test_tables_that_do_not_load_are_reported(run: Run, config: Path, tmp_path: Path) -> None:
     (tmp_path / "ours/tables").mkdir(parents=True)
     config.write_text("realm: {kind: embedded, path: realm}\nmappings: {dir: ours}\n", encoding="utf-8")
     code, out, err = run("serve")
@@ -141,7 +141,7 @@ def test_tables_that_do_not_load_are_told(run: Run, config: Path, tmp_path: Path
         ("unexpected", "log's own words"),
     ],
 )
-def test_a_realm_that_fails_is_told_with_what_to_do(
+def test_a_realm_that_fails_is_reported_with_a_remedy(
     run: Run, monkeypatch: pytest.MonkeyPatch, cause: str, remedy: str, tmp_path: Path
 ) -> None:
     def fails(*_: object) -> None:

@@ -41,7 +41,7 @@ def test_properties_are_set_shown_and_changed(run: Run) -> None:
     assert run("node", "set", "nowhere", "ttl=1s")[0] == 1
 
 
-def test_what_cannot_be_set_is_told_all_at_once(run: Run) -> None:
+def test_all_properties_that_cannot_be_set_are_reported_at_once(run: Run) -> None:
     run("node", "create", "orders")
     code, out, err = run(
         "node", "set", "orders", "tttl=1h", "attempts=many", "ttl", "honour-capacity=yes", "type=solid"
@@ -147,7 +147,7 @@ def test_a_file_of_nodes_is_applied_after_its_difference_was_shown(run: Run, tmp
     assert "old" not in run("node", "list")[1]
 
 
-def test_whoever_applies_a_file_is_warned_of_nodes_that_one_broker_keeps(
+def test_applying_a_file_warns_of_nodes_that_one_broker_keeps(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SqliteControl, "certain_copies", lambda *_: 1)  # a Kafka of one broker
@@ -181,7 +181,7 @@ WRONG_NODES = """
 """
 
 
-def test_a_wrong_file_of_nodes_is_told_whole(run: Run, tmp_path: Path) -> None:
+def test_all_problems_of_a_file_of_nodes_are_reported(run: Run, tmp_path: Path) -> None:
     run("node", "create", "taken")
     file = tmp_path / "nodes.yaml"
     file.write_text(WRONG_NODES, encoding="utf-8")

@@ -27,13 +27,13 @@ def copy_of_the_tables(directory: Path) -> Path:
     return directory / "ours"
 
 
-def test_which_tables_is_to_be_said(run: Run) -> None:
+def test_the_tables_have_to_be_named(run: Run) -> None:
     code, out, err = run("what-if")
     assert (code, out) == (2, "")
     assert "--dir DIR, --profile NAME, or both" in err
 
 
-def test_wrong_tables_are_told_with_their_places(run: Run, tmp_path: Path) -> None:
+def test_wrong_tables_are_reported_with_their_lines(run: Run, tmp_path: Path) -> None:
     ours = copy_of_the_tables(tmp_path)
     settle = ours / "tables" / "settle.yaml"
     settle.write_text(settle.read_text().replace("native: dead-letter,", "native: bury,", 1))

@@ -31,7 +31,7 @@ def test_loopback_is_not_open(tmp_path: Path, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.7", "[2001:db8::7]", "no-such-host.invalid"])
-def test_each_way_is_said(tmp_path: Path, host: str) -> None:
+def test_each_way_is_reported(tmp_path: Path, host: str) -> None:
     url = f"amqp://{host}:5672"
     [anonymous] = said(tmp_path, listen=[url])
     assert anonymous.startswith(f"{url}: a peer needs no user name and no password (sasl offers ANONYMOUS): write ")
@@ -51,7 +51,7 @@ def test_it_is_asked_once_what_a_name_means() -> None:
     assert reaches_beyond_loopback("localhost") is False
 
 
-def test_it_is_said_at_the_start_and_in_health_until_it_is_not_so(tmp_path: Path) -> None:
+def test_it_is_reported_at_the_start_and_in_health_until_it_is_mended(tmp_path: Path) -> None:
     gateway = make_gateway(tmp_path, embedded_realm(tmp_path), admin={"listen": "http://0.0.0.0:0"})
     gateway.host = "0.0.0.0"
     gateway.start()

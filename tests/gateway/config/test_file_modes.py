@@ -12,7 +12,7 @@ from tests.kit.wire.logins import write_users
 WORDS = "every user of this machine may read it"
 
 
-def test_it_is_said_at_the_start_and_in_health_until_it_is_not_so(tmp_path: Path) -> None:
+def test_it_is_reported_at_the_start_and_in_health_until_it_is_mended(tmp_path: Path) -> None:
     users, realm = tmp_path / "users.yaml", tmp_path / "realm" / EMBEDDED_FILE
     write_users(users, ann=[])
     open_embedded(realm.parent).close()

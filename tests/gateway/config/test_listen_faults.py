@@ -21,7 +21,7 @@ def refused(gateway: GatewayProcess) -> list[str]:
     return [line for line in lines if line.startswith(str(gateway.config_path))]
 
 
-def test_names_that_mean_nothing_and_addresses_of_others_are_told_together(tmp_path: Path) -> None:
+def test_unknown_names_and_addresses_of_other_machines_are_reported_together(tmp_path: Path) -> None:
     gateway = make_gateway(tmp_path, embedded_realm(tmp_path), admin={"listen": "http://no-such-host.invalid:9464"})
     gateway.host = "nor-this.invalid"
     gateway.more = ["ws"]
@@ -44,7 +44,7 @@ def test_an_address_of_another_machine(tmp_path: Path) -> None:
     assert "listen: 192.0.2.1: Cannot assign requested address; write an address of this machine" in line
 
 
-def test_ports_that_are_taken_are_told_together_and_the_realm_is_let_go(tmp_path: Path) -> None:
+def test_ports_in_use_are_reported_together_and_the_realm_is_released(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
         gateway = make_gateway(tmp_path, embedded_realm(tmp_path))
         gateway.port, gateway.more = one.getsockname()[1], ["ws"]
@@ -58,7 +58,7 @@ def test_ports_that_are_taken_are_told_together_and_the_realm_is_let_go(tmp_path
     assert gateway.stop() == 0
 
 
-def test_tables_with_problems_are_told_beside_it(tmp_path: Path) -> None:
+def test_tables_with_problems_are_reported_beside_it(tmp_path: Path) -> None:
     tables = tmp_path / "ours" / "tables"
     tables.mkdir(parents=True)
     (tables / "published.yaml").write_text("table: published\n")

@@ -180,7 +180,7 @@ def entries(decisions: Decisions) -> list[Entry]:
     return [entry for _, piece in decisions.take(ORIGIN) for entry in piece]
 
 
-def test_what_has_no_line_is_counted_and_said_once_in_a_while() -> None:
+def test_a_refusal_without_a_line_is_counted_and_logged_once_in_a_while() -> None:
     decisions = Decisions()
     decisions.advance(1000.0)
     for _ in range(1000):

@@ -31,7 +31,7 @@ def test_each_key_is_named_once_and_what_repeats_is_summed_up(caplog: pytest.Log
     assert lines(caplog)[3:] == ["denied: ann was denied again"]
 
 
-def test_what_has_no_line_of_its_own_is_said_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_has_no_line_of_its_own_is_logged_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     notices = Notices(VirtualClock())
     for number in range(LINES + 7):
         notices.tell("denied", number, f"user {number}")

@@ -100,7 +100,7 @@ def test_a_record_does_not_wait_to_grow_large() -> None:
     assert len(book.records) == 2
 
 
-def test_what_was_said_alike_is_one_group() -> None:
+def test_equal_outcomes_are_one_group() -> None:
     book = Book()
     first = book.outcomes.number(5)
     yes, no = outcome_key(), outcome_key("rejected", condition="amqp:internal-error", klass="fatal", native="CODE")

@@ -95,14 +95,14 @@ def test_a_transformer_that_cannot_be_made_starts_nothing(tmp_path: Path, tables
     ("transformer", "said"),
     [
         ("nowhere", "no transformer is called 'nowhere' (there are none, basic, complete, broken, late)"),
-        ("broken", "transformer 'broken' (nobody_wrote:It, of distribution acme) cannot be made: ModuleNotFoundError"),
+        ("broken", "transformer 'broken' (not_written:It, of distribution acme) cannot be made: ModuleNotFoundError"),
         ("late", "transformer 'late' (acme_code:Late, of distribution acme) cannot be made: ValueError: not today"),
     ],
 )
 def test_check_tells_where_a_transformer_is_named_that_cannot_be_made(
     tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch, transformer: str, said: str
 ) -> None:
-    plugins = install(tmp_path / "acme", broken="nobody_wrote:It", late="acme_code:Late")
+    plugins = install(tmp_path / "acme", broken="not_written:It", late="acme_code:Late")
     for part in ("scenarios", "expanded"):
         shutil.copytree(SHIPPED / part, tmp_path / "mappings" / part)
     tables.write_text(RULES + rule("rich", "complete") + rule("odd", transformer))

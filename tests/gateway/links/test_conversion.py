@@ -63,7 +63,7 @@ def test_no_record_has_a_key_that_could_be_an_identity(installed: None) -> None:
     assert headed("shout", DATA)[0].record_key is None
 
 
-def test_a_users_class_that_fails_makes_null_events_and_is_told_at_tenfold_counts(
+def test_a_users_class_that_fails_makes_null_events_and_is_logged_at_tenfold_counts(
     installed: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     convert = conversion("shout", RUN, "orders").columns
@@ -98,7 +98,9 @@ def test_a_letter_keeps_the_form_of_the_event(installed: None, name: str) -> Non
     assert restoring.message(copy_key(3, 5, "moved", key), value) == TIMED
 
 
-def test_what_nobody_can_restore_is_given_as_a_native_record(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_event_that_no_transformer_restores_is_delivered_as_a_native_record(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     restoring = EventToMessage()
     headers = ((IDENTITY, b"3;gone;r;1;0;4;"), ("name", b"said"), ("octets", b"\xff"))
     key = HeadedKey(b"3;gone;r;1;0;4;", None, headers)

@@ -64,7 +64,7 @@ TestHolders.settings = settings(max_examples=50, stateful_step_count=40, deadlin
 
 
 @pytest.mark.parametrize(("holders", "left"), [(1, 1_250), (2, 714), (3, 500), (10, 161), (40, 41)])
-def test_so_much_is_left_whoever_takes_all_that_they_can(holders: int, left: int) -> None:
+def test_so_much_is_left_when_all_holders_take_all_that_they_can(holders: int, left: int) -> None:
     limit, hungry = limit_of(5_000), [str(holder) for holder in range(holders)]
     while hungry := [holder for holder in hungry if not limit.refusal(holder)]:
         for holder in hungry:  # one each: none is favoured because it came first

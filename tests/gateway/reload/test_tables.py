@@ -171,7 +171,7 @@ def test_a_bad_file_changes_nothing_and_is_logged_once(
     assert "the file of table fault is missing" in gateway.server.reload.problems[0]
 
 
-def test_what_nobody_has_written_by_hand_is_refused_at_once_and_its_problems_are_counted(
+def test_a_table_of_absurd_size_is_refused_at_once_and_its_problems_are_counted(
     gateway: ScriptedGateway, folder: Folder
 ) -> None:
     path = folder.directory / "tables" / "fault.yaml"
@@ -202,7 +202,7 @@ def test_a_file_that_may_not_be_read_is_named_beside_the_others(gateway: Scripte
     assert "settle cannot be maybe" in unsound
 
 
-def test_a_checker_that_dies_is_told_and_the_next_one_is_asked(gateway: ScriptedGateway, folder: Folder) -> None:
+def test_a_checker_that_dies_is_reported_and_the_next_one_checks(gateway: ScriptedGateway, folder: Folder) -> None:
     reload_once(gateway)
     reload = gateway.server.reload
     process = reload.checker.process

@@ -66,7 +66,7 @@ def test_a_gateway_waits_for_a_kafka_that_is_not_there_yet(kafka_bootstrap: str,
 
 
 @pytest.mark.parametrize("bootstrap", ["127.0.0.1:1", "kafka.invalid:9092"], ids=["refuses", "does-not-resolve"])
-def test_a_wrong_bootstrap_is_told_and_the_wait_can_be_ended(tmp_path: Path, bootstrap: str) -> None:
+def test_a_wrong_bootstrap_is_reported_and_the_wait_can_be_ended(tmp_path: Path, bootstrap: str) -> None:
     gateway = make_gateway(tmp_path, kafka_realm(bootstrap, "um"))
     gateway.launch()
     gateway.await_log(f"the realm on Kafka at {bootstrap} does not answer")

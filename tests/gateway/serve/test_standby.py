@@ -101,7 +101,7 @@ def test_a_stopped_gateway_is_followed_and_when_it_wakes_it_says_so_closes_its_l
 
 
 @pytest.mark.parametrize("make", ["embedded"], indirect=True)
-def test_a_standby_that_is_told_to_end_ends_in_order(make: Make) -> None:
+def test_a_standby_ends_in_order_on_a_signal(make: Make) -> None:
     first, second = pair(make)
     began_s = time.monotonic()
     assert second.stop() == 0

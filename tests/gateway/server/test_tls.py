@@ -242,7 +242,7 @@ def test_handshakes_are_half_open_connections(world: World) -> None:
         each.close()
 
 
-def test_an_end_is_said(world: World) -> None:
+def test_an_end_is_announced(world: World) -> None:
     """With TLS's own word, so that it is no cut."""
     peer, _ = world.offered(None)
     with peer:

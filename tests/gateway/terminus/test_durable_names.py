@@ -82,7 +82,7 @@ def test_names_as_people_see_them() -> None:
     assert subscriber("app", "orders|global", shared=False, all_containers=True) == (None, "orders")
 
 
-def test_a_shared_durable_of_everybody_is_not_that_of_an_empty_container() -> None:
+def test_a_global_shared_durable_is_not_that_of_an_empty_container() -> None:
     for name in ("orders", "a:b"):
         own, everybodys = durable_name(("", name)), durable_name((None, name))
         assert own.means(durable(f":{name}")) and not own.means(durable(f":{name}", SHARED))

@@ -36,7 +36,7 @@ def test_minutes_of_one_run_have_no_gap_and_the_minute_under_way_is_none() -> No
     assert found(rows, 0, 5.5) == [(3, 5.5, "killed")]
 
 
-def test_between_two_runs_it_is_said_how_the_first_one_ended() -> None:
+def test_between_two_runs_the_history_says_how_the_first_one_ended() -> None:
     stopped = [row("a", 0, 1), row("a", 1, 1.5, closed=True), row("b", 20, 21)]
     assert found(stopped, 0, 21) == [(1.5, 20, "stopped")]
     assert found([row("a", 0, 1), row("b", 1.6, 2)], 0, 2) == [(1, 1.6, "killed")]

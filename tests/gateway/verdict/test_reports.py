@@ -46,7 +46,7 @@ def test_what_is_acknowledged_and_what_is_new_is_read(tmp_path: Path) -> None:
     assert (found.expired("2026-12-31"), found.expired("2027-01-01")) == ([], ["P1-5a31c8e07f"])
 
 
-def test_without_a_reconciliation_before_nothing_is_said_of_it(tmp_path: Path) -> None:
+def test_without_an_earlier_reconciliation_none_is_named(tmp_path: Path) -> None:
     for name, content in (("first", '{"before": null}'), ("torn", '{"before": {"at'), ("old", None)):
         report(tmp_path / name, 1_000, CLEAN)
         if content is not None:

@@ -32,7 +32,7 @@ def problems_of(path: Path) -> list[Problem]:
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
-def test_the_mistake_is_told_on_its_line(path: Path) -> None:
+def test_the_mistake_is_reported_on_its_line(path: Path) -> None:
     expected = [(int(line), text) for line, text in EXPECT.findall(path.read_text(encoding="utf-8"))]
     problems = problems_of(path)
     assert expected, "a bad file says what it expects"

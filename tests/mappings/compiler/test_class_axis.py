@@ -51,7 +51,7 @@ def test_the_tables_of_a_class_are_slices_with_one_less_axis(classed: Path) -> N
     assert link.constants == {"node_class": "bulk", **constants}
 
 
-def test_a_gap_and_a_clash_of_a_class_are_told_in_its_words(classed: Path) -> None:
+def test_a_gap_and_a_clash_of_a_class_are_reported_with_its_name(classed: Path) -> None:
     path = classed / "tables" / "settle.yaml"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("node_class: bulk\n", "node_class: default\n"), encoding="utf-8")

@@ -125,7 +125,7 @@ def test_every_code_has_its_lines_in_every_profile(profile: str) -> None:
         assert line["condition"] or line["class"] == "transient", line
 
 
-def test_what_is_said_leaves_room_for_the_name_of_the_node() -> None:
+def test_a_description_leaves_room_for_the_name_of_the_node() -> None:
     errors = shipped_errors()
     said = [*errors.answers.values(), *(error.say for log in LOGS for error in errors.codes[log].values())]
     assert all(0 < len(text.encode()) <= SAY_BYTES_MAX for each in said for text in each.texts())
@@ -133,7 +133,7 @@ def test_what_is_said_leaves_room_for_the_name_of_the_node() -> None:
     assert errors.say("in-use", "") == "it is in use; attach again later"
 
 
-def test_nobody_is_told_that_something_may_be_stored_where_nothing_was_sent() -> None:
+def test_no_error_says_that_something_may_be_stored_where_nothing_was_sent() -> None:
     """At each moment at which a peer waits, for every code of every log, as the tables are asked."""
     errors = shipped_errors()
     for log in LOGS:
@@ -160,7 +160,7 @@ def test_every_answer_of_the_realm_has_words() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_every_cause_leads_to_a_decision_and_waiting_is_told_only_where_it_helps(profile: str) -> None:
+def test_every_cause_leads_to_a_decision_and_a_time_to_wait_is_given_only_where_it_helps(profile: str) -> None:
     """`fatal` and a time to wait do not go together: who is told to wait keeps the link, except in documented versions,
     which know one answer for whatever goes wrong."""
     tables = load_tables(profile=profile)
@@ -200,7 +200,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("right", MISTAKES, ids=[told for _, told in MISTAKES.values()])
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, right: str) -> None:
+def test_a_mistake_is_reported_with_its_place(tmp_path: Path, right: str) -> None:
     wrong, told = MISTAKES[right]
     assert right in TEXT
     path = tmp_path / "errors.yaml"
@@ -265,7 +265,7 @@ def test_a_code_alone_can_say_that_there_is_no_room(tmp_path: Path) -> None:
             assert said == {("capacity-reached", "amqp:resource-limit-exceeded", "transient")}, code
 
 
-def test_errors_can_be_told_to_another_process(changed: Errors) -> None:
+def test_errors_can_be_sent_to_another_process(changed: Errors) -> None:
     for errors in (changed, shipped_errors()):
         again = Errors.read(json.loads(json.dumps(errors.document())))
         assert again.codes == errors.codes and again.answers == errors.answers

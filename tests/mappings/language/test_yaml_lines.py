@@ -57,7 +57,7 @@ def test_a_trap_is_refused_on_its_line(text: str, line: int, message: str, remed
     assert str(problems[0]).startswith(f"bad.yaml:{line}: ")
 
 
-def test_all_problems_of_a_file_are_told_in_order() -> None:
+def test_all_problems_of_a_file_are_reported_in_order() -> None:
     _, problems = parse_document("a: yes\nb: 9.10\na: 1\nc: [&x 1]\n", "bad.yaml")
     assert [problem.line for problem in problems] == [1, 2, 3, 4]
 

@@ -62,7 +62,7 @@ def test_a_changed_rule_fails_its_scenario_and_its_expanded_table(directory: Pat
     assert f"{directory}/expanded/extended.fault.tsv:12:1: the expanded table is out of date" in said
 
 
-def test_a_rule_without_a_scenario_is_told(directory: Path) -> None:
+def test_a_rule_without_a_scenario_is_reported(directory: Path) -> None:
     path = directory / "scenarios" / "fault_test.yaml"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:-3]), encoding="utf-8")
@@ -89,7 +89,7 @@ BAD_SCENARIOS = {
 
 
 @pytest.mark.parametrize("mistake", BAD_SCENARIOS)
-def test_a_mistake_in_a_scenario_is_told(directory: Path, mistake: str) -> None:
+def test_a_mistake_in_a_scenario_is_reported(directory: Path, mistake: str) -> None:
     old, new, message = BAD_SCENARIOS[mistake]
     edit(directory / "scenarios" / "fault_test.yaml", old, new)
     code, said = run("check", directory)
@@ -98,7 +98,7 @@ def test_a_mistake_in_a_scenario_is_told(directory: Path, mistake: str) -> None:
     assert re.match(rf"{re.escape(str(directory))}/scenarios/fault_test\.yaml:\d+:\d+: ", line)
 
 
-def test_a_scenario_that_cannot_happen_is_told(directory: Path) -> None:
+def test_a_scenario_that_cannot_happen_is_reported(directory: Path) -> None:
     edit(
         directory / "scenarios" / "published_test.yaml",
         'given: {answer: stored, presettled: "no"}',
@@ -109,7 +109,7 @@ def test_a_scenario_that_cannot_happen_is_told(directory: Path) -> None:
     assert "every combination given is declared impossible" in said
 
 
-def test_scenarios_of_no_table_and_missing_scenarios_are_told(directory: Path) -> None:
+def test_scenarios_of_no_table_and_missing_scenarios_are_reported(directory: Path) -> None:
     (directory / "scenarios" / "fault_test.yaml").rename(directory / "scenarios" / "faults_test.yaml")
     code, said = run("check", directory)
     assert code == 1
@@ -139,7 +139,7 @@ def test_expand_writes_what_check_compares(directory: Path) -> None:
     assert "condition=amqp:illegal-state" in (directory / "expanded" / "extended.fault.tsv").read_text()
 
 
-def test_a_missing_expanded_table_is_told_and_written(directory: Path) -> None:
+def test_a_missing_expanded_table_is_reported_and_written(directory: Path) -> None:
     path = directory / "expanded" / "extended.settle.tsv"
     kept = path.read_text(encoding="utf-8")
     path.unlink()
@@ -260,7 +260,7 @@ def test_an_annotation_is_one_line_whatever_it_says() -> None:
     assert out.getvalue() == "::error file=a%3Ab%2Cc,line=3,col=7::100 %25%0Aof it; stop\n"
 
 
-def test_problems_of_all_tables_and_scenarios_are_told_at_once(directory: Path) -> None:
+def test_problems_of_all_tables_and_scenarios_are_reported_at_once(directory: Path) -> None:
     edit(directory / "tables" / "fault.yaml", "scope: session", "scope: sessoin")
     edit(directory / "tables" / "default.yaml", "when: {cause: stopped}", "when: {cause: [stopped, lost]}")
     edit(directory / "scenarios" / "default_test.yaml", "given: {", "gievn: {")
@@ -275,7 +275,7 @@ def test_problems_of_all_tables_and_scenarios_are_told_at_once(directory: Path) 
     assert "unknown key gievn; write given" in said
 
 
-def test_a_gap_is_told_with_the_rule_that_would_fill_it(directory: Path) -> None:
+def test_a_gap_is_reported_with_the_rule_that_would_fill_it(directory: Path) -> None:
     edit(
         directory / "tables" / "settled.yaml",
         "when: {answer: access-denied}",

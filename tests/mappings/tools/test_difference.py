@@ -30,7 +30,7 @@ def test_a_copy_is_no_difference(directory: Path) -> None:
     assert diff(directory, directory) == (0, ["the same behaviour"])
 
 
-def test_a_changed_rule_is_told_in_words_for_the_profiles_that_have_it(directory: Path, tmp_path: Path) -> None:
+def test_a_changed_rule_is_described_for_the_profiles_that_have_it(directory: Path, tmp_path: Path) -> None:
     changed = tmp_path / "changed"
     shutil.copytree(directory, changed)
     released = TOO_LARGE.replace("outcome: rejected", "outcome: modified")
@@ -45,7 +45,7 @@ def test_a_changed_rule_is_told_in_words_for_the_profiles_that_have_it(directory
     ]
 
 
-def test_a_renamed_rule_is_told_and_changes_nothing(directory: Path, tmp_path: Path) -> None:
+def test_a_renamed_rule_is_named_and_changes_nothing(directory: Path, tmp_path: Path) -> None:
     changed = tmp_path / "changed"
     shutil.copytree(directory, changed)
     edit(changed / "tables" / "default.yaml", "id: lost-is-released", "id: lost-comes-back")

@@ -109,7 +109,7 @@ def test_diff_tells_of_a_code_whose_condition_changes(tmp_path: Path) -> None:
     assert re.search(r"code TELEMETRY_TOO_LARGE, realm kafka.*\n  is gone\n", run("diff", old, new)[1])
 
 
-def test_explain_says_what_a_code_means_and_who_is_told_what() -> None:
+def test_explain_says_what_a_code_means_and_what_each_peer_hears() -> None:
     code, said = run("explain", "code=_MSG_TIMED_OUT", "moment=publish")
     assert code == 0
     assert said.startswith("code _MSG_TIMED_OUT of realm kafka, profile extended\nerror result-unknown (errors.yaml)\n")
@@ -143,7 +143,7 @@ def test_explain_names_the_word_that_is_wrong(words: tuple[str, ...], told: str)
     assert told in said
 
 
-def test_a_mistake_in_native_errors_of_ones_own_is_told_by_every_command(directory: Path) -> None:
+def test_a_mistake_in_native_errors_of_ones_own_is_reported_by_every_command(directory: Path) -> None:
     text = (SHIPPED / "errors.yaml").read_text(encoding="utf-8")
     (directory / "errors.yaml").write_text(text.replace("cause: not-found", "cause: not-fuond"), encoding="utf-8")
     told = "cause cannot be not-fuond; write not-found"

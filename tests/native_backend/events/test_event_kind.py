@@ -13,7 +13,7 @@ def frame(_: bytes | None, value: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("keys", [[], [b"1;basic;r;1"], [b"1;basic;r;1", b"1;none;r;2"]])
-def test_what_gateways_wrote_is_told_at_once(keys: list[bytes | None]) -> None:
+def test_events_that_gateways_wrote_are_recognized_at_once(keys: list[bytes | None]) -> None:
     assert are_published(keys)
     assert are_ours(keys)
 

@@ -115,7 +115,7 @@ def _result(control: ThreadWorker, job: Callable[[], Any]) -> Any:
     return results[0]
 
 
-def test_the_control_thread_asks_again_unless_it_is_told_not_to() -> None:
+def test_the_control_thread_asks_again_unless_the_call_forbids_it() -> None:
     again, once = ThreadWorker(), ThreadWorker(once=True)
     job, other = Job(2), Job(1)
     assert _result(again, job) == "done"

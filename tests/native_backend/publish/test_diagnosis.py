@@ -37,7 +37,7 @@ def settled(realm: RealmProcess, faults: Faults) -> None:
     assert consumer.settle("acknowledge", eids) != "done"
 
 
-def test_a_log_that_refuses_is_told_until_it_takes_records_again(realm: RealmProcess) -> None:
+def test_a_log_that_refuses_is_a_trouble_until_it_takes_records_again(realm: RealmProcess) -> None:
     """Nothing waits for it: the lease is written to learn it."""
     settled(realm, Faults(refuse=1.0, refusals=("refused",)))
     realm.until(lambda: "cannot-write" in kinds(realm), "the trouble")
@@ -56,7 +56,7 @@ def test_it_stays_while_the_log_refuses_the_probe_too(realm: RealmProcess) -> No
     realm.until(lambda: not kinds(realm), "its end")
 
 
-def test_evidence_that_is_refused_by_itself_is_told_until_some_is_stored(realm: RealmProcess) -> None:
+def test_evidence_that_is_refused_by_itself_is_a_trouble_until_some_is_stored(realm: RealmProcess) -> None:
     faulty(realm, Faults(refuse=1.0, refusals=("refused",)))
     realm.realm.append_evidence("outcomes", b"run", b"1")
     realm.until(lambda: kinds(realm) == {"evidence-refused"}, "the trouble")
@@ -83,7 +83,7 @@ def test_what_concerns_one_node_is_none_of_it(realm: RealmProcess) -> None:
     assert kinds(realm) == set()
 
 
-def test_a_trouble_is_so_since_it_was_said_first_and_an_alarm_grows() -> None:
+def test_a_trouble_begins_with_its_first_report_and_an_alarm_grows() -> None:
     clock = VirtualClock()
     troubles, alarms = Troubles(clock), Alarms(clock)
     troubles.begin("topic-missing", "one word", "orders")

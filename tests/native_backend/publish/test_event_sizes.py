@@ -71,7 +71,7 @@ def test_what_is_put_around_an_event_is_left_for_that() -> None:
     assert world.sizes.known(A) == 1_048_588 - AROUND_BYTES
 
 
-def test_who_asks_while_somebody_looks_shares_the_next_look() -> None:
+def test_calls_during_a_look_share_the_next_look() -> None:
     world = World()
     assert world.ask(A, B, A, B) == [world.log.sizes[node.topic] - AROUND_BYTES for node in (A, B, A, B)]
     assert world.log.asked == [["um.a"], ["um.a", "um.b"]]

@@ -108,7 +108,9 @@ def test_replicas_that_are_missing_are_a_trouble_and_one_broker_alone_has_none(
 
 
 @pytest.mark.parametrize("topic", ["journal", "orders"])
-def test_what_may_not_be_looked_at_is_said(realm: RealmProcess, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_may_not_be_read_are_reported(
+    realm: RealmProcess, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer(realm, cluster({}), monkeypatch)
     realm.open()
     realm.create("orders")

@@ -108,7 +108,7 @@ def test_a_call_is_full_before_its_time() -> None:
     assert fake.deleted == [CALL_MAX]
 
 
-def test_a_failure_is_told_to_those_who_waited_for_that_call() -> None:
+def test_a_failure_reaches_those_who_waited_for_that_call() -> None:
     fake = FakeLog()
     fake.failures = [Failure("unavailable", "away")]
     fake.take(3)

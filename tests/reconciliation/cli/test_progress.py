@@ -34,7 +34,7 @@ OFTEN_S = 0.02
 BUSY, WAITING = Work(1, 0, 4, 1, 1), Work(1, 0, 4, 0, 0)
 
 
-def test_the_tasks_that_remain_are_told_while_spark_works(session: SparkSession) -> None:
+def test_the_tasks_that_remain_are_shown_while_spark_works(session: SparkSession) -> None:
     said: list[str] = []
     with Progress(SparkWork(session), "reconcile", STEPS, said.append, OFTEN_S) as progress:
         progress.begin("sleeping")
@@ -71,7 +71,7 @@ def test_what_a_step_notes_comes_before_what_spark_says() -> None:
     assert not any(BUSY.words in line for line in said[: [" two" in line for line in said].index(True)])
 
 
-def test_nothing_is_said_once_it_has_ended() -> None:
+def test_nothing_is_shown_once_it_has_ended() -> None:
     said: list[str] = []
     with Progress(Told(None), "reconcile", STEPS, said.append, OFTEN_S) as progress:
         progress.begin("one")

@@ -83,7 +83,7 @@ def test_what_spark_submit_has_set_is_not_contradicted(asked: Asked, words: str)
         ("spark.sql.ansi.enabled=false", "what is found depends on it; it is always true"),
     ],
 )
-def test_what_a_reconciliation_cannot_be_told(
+def test_what_a_reconciliation_does_not_accept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, words: str
 ) -> None:
     (tmp_path / "realmgate.yaml").write_text("realm: {kind: embedded, path: realm}\n")

@@ -25,7 +25,7 @@ def result(tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Re
     return reconcile(Realm("embedded", "um", path=directory))
 
 
-def test_only_what_the_killed_run_left_is_told(result: Result) -> None:
+def test_only_what_the_killed_run_left_is_reported(result: Result) -> None:
     assert result.classes() == {"P5": 3}  # one end in the journal, two events
     assert result.code == 0
     assert result.manifest["clean"] and result.manifest["complete"]

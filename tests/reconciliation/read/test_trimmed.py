@@ -149,7 +149,7 @@ def test_evidence_that_was_due_is_not_missing_but_for_the_last_record(tmp_path: 
         (51, {"recorded": None, "noted_old": None, "noted_young": None}, None),  # an earlier release
     ],
 )
-def test_what_a_long_run_lost_young_is_told_by_its_notes(
+def test_what_a_long_run_lost_young_is_known_by_its_notes(
     n_first: int | None, notes: dict[str, int | None], lost: tuple[int, int] | None
 ) -> None:
     """The run is older than the evidence; the notes tell which of its records were written when."""

@@ -127,12 +127,12 @@ def test_copies_that_are_gone_are_named_by_what_was_copied(result: Result) -> No
     assert result.manifest["balance"]["difference"] == 0
 
 
-def test_a_node_of_which_nothing_is_known_is_said_to_be_unseen(result: Result) -> None:
+def test_a_node_of_which_nothing_is_known_is_unseen(result: Result) -> None:
     assert sorted(row["node"] for row in result.examples("Q1") if not row["durable"]) == ["dead", "unused"]
     assert not result.manifest["complete"]
 
 
-def test_a_durable_that_nobody_deleted_is_said_to_be_unseen(result: Result) -> None:
+def test_a_durable_without_a_record_of_its_deletion_is_unseen(result: Result) -> None:
     """The journal, or a snapshot, knows it. The others were deleted, or ended with their last link."""
     gone = "it is not in the metadata, and was not deleted, as far as the journal says"
     assert {row["durable"]: row["detail"] for row in result.examples("Q1", "news")} == {

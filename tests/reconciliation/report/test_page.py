@@ -111,7 +111,7 @@ def test_what_is_acknowledged_is_apart_and_counted_where_it_does_not_hold(shown:
     assert "expired after 2026-11-17" in part and "All of it counts again." in part
 
 
-def test_what_could_not_be_checked_is_said_where_it_was_asked(large: Result, shown: str) -> None:
+def test_what_could_not_be_checked_is_reported_where_it_was_asked(large: Result, shown: str) -> None:
     part = words(shown[shown.index('id="checked"') :])
     assert "um.commands: we may not look at this topic: grant Describe and Read on it" in part
     assert part.count("nothing, as far as it was checked") == 2 and "1 trimmed store: of copies there" in part

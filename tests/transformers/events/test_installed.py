@@ -44,7 +44,7 @@ def test_a_users_class_is_made_by_its_name(path: Path) -> None:
     assert user_names() == ["gone", "late", "lost", "mute", "shout"], "none can take the name of a shipped one"
 
 
-def test_what_cannot_be_made_is_told_with_its_owner_and_what_to_do(path: Path) -> None:
+def test_a_transformer_that_cannot_be_made_is_named_with_its_owner_and_a_remedy(path: Path) -> None:
     assert refusal("mute") == (
         "transformer 'mute' (acme_code:Mute, of distribution acme) has no method message; see EventTransformer"
     )
@@ -57,7 +57,7 @@ def test_what_cannot_be_made_is_told_with_its_owner_and_what_to_do(path: Path) -
 
 
 @pytest.mark.parametrize("name", ["basic", "none", "Shout", "no one", ""])
-def test_an_unknown_name_is_told_with_the_known_ones(path: Path, name: str) -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones(path: Path, name: str) -> None:
     assert refusal(name).startswith(
         f"no transformer is called {name!r} (there are none, basic, complete, gone, late, lost, mute, shout); install"
     )

@@ -61,5 +61,5 @@ def test_what_has_no_time_stays_as_it_is(message: bytes) -> None:
     assert without_expiry(message) == (message, None)
 
 
-def test_what_is_no_time_is_cut_and_not_told() -> None:
+def test_what_is_no_time_is_cut_without_a_word() -> None:
     assert without_expiry(timed(7) + DATA) == (timed(None) + DATA, None)

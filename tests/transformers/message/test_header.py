@@ -81,7 +81,7 @@ def test_a_count_is_inserted_before_everything() -> None:
     assert fields_of(again) == [None, None, None, None, 2]
 
 
-def test_a_count_adds_to_what_the_publisher_said() -> None:
+def test_a_count_adds_to_the_publishers() -> None:
     again = redelivered_header(header(True, UByte(9), UInt(60000), True, UInt(3)) + DATA, 2, True)
     assert fields_of(again) == [True, 9, 60000, False, 5]
     assert again.endswith(DATA)

@@ -104,7 +104,7 @@ def test_S_R1a_a_consumer_whose_right_is_revoked_is_rejected_and_its_events_go_t
 
 
 @pytest.mark.parametrize("settled", [False, True])
-def test_P_R2a_a_publisher_whose_right_is_revoked_is_told_by_its_next_message(
+def test_P_R2a_a_publisher_whose_right_is_revoked_hears_of_it_with_its_next_message(
     gateway: GatewayProcess, peers: ExitStack, node: str, settled: bool
 ) -> None:
     alice = login(peers, gateway, "alice")

@@ -95,7 +95,7 @@ def test_3_3_a_shared_durable_is_its_container_s_own_unless_it_is_global(gateway
 
 
 @pytest.mark.parametrize(("first", "second"), [("topic", SHARED), (SHARED, "topic")])
-def test_3_3_a_link_of_the_other_kind_is_refused_also_when_nobody_is_there(
+def test_3_3_a_link_of_the_other_kind_is_refused_also_when_no_link_is_attached(
     gateway: GatewayProcess, node: str, first: str, second: str
 ) -> None:
     made(gateway, node)

@@ -97,7 +97,7 @@ def test_an_outcome_that_is_none_refuses_the_link(gateway: GatewayProcess, node:
 
 @pytest.mark.requirement("I-7", "I-6")
 @pytest.mark.parametrize("state", ["rejected", "released", "modified"])
-def test_only_what_was_agreed_on_may_be_said(gateway: GatewayProcess, node: str, state: str) -> None:
+def test_only_outcomes_that_were_agreed_on_are_allowed(gateway: GatewayProcess, node: str, state: str) -> None:
     with Peer(gateway.port) as peer:
         peer.stored(node, MESSAGE)
         peer.consumer(frames.source(node, outcomes=["accepted"]), credit=1)
@@ -167,7 +167,7 @@ def test_a_delivery_mode_that_is_a_wish_is_passed_over(gateway: GatewayProcess, 
 
 
 @pytest.mark.requirement("K-2", "K-6", "M-11")
-def test_what_is_not_said_is_the_nodes_way(gateway: GatewayProcess, node: str) -> None:
+def test_an_unnamed_distribution_mode_is_the_nodes(gateway: GatewayProcess, node: str) -> None:
     """A queue moves, a channel copies; a preference that fits is kept; termini may be empty where they are the
     peer's own."""
     with Peer(gateway.port) as one, Peer(gateway.port) as two:

@@ -126,7 +126,7 @@ def test_a_node_deleted_and_made_anew_gets_the_next_message(gateway: GatewayProc
     assert kept(gateway, name, 1) == [message_to(name, b"second")]
 
 
-def test_who_cannot_be_told_loses_the_link(gateway: GatewayProcess, node: str) -> None:
+def test_a_peer_that_takes_no_outcome_loses_the_link(gateway: GatewayProcess, node: str) -> None:
     """Sent settled, or `rejected` was not agreed on: the DETACH tells, and names the message."""
     make(gateway, node)
     with Peer(gateway.port) as peer:
@@ -220,7 +220,7 @@ def test_a_transaction_through_the_relay_is_all_or_none(gateway: GatewayProcess,
     assert kept(gateway, fresh, 2) == [message_to(fresh, b"1"), message_to(fresh, b"3")]
 
 
-def test_a_message_to_nobody_is_rejected_inside_its_transaction_and_the_link_goes_on(
+def test_a_message_without_a_destination_is_rejected_inside_its_transaction_and_the_link_goes_on(
     gateway: GatewayProcess, node: str
 ) -> None:
     """As at any link (table `posted`), but that this one stays."""

@@ -106,7 +106,7 @@ def test_D7_a_session_begun_in_the_breath_in_which_another_ends_has_room(
 
 @pytest.mark.parametrize("rcv", [0, SECOND])
 @pytest.mark.parametrize("closed", [True, False])
-def test_D18_nothing_is_said_of_deliveries_whose_publisher_has_detached(
+def test_D18_deliveries_whose_publisher_has_detached_get_no_disposition(
     gateway: GatewayProcess, node: str, rcv: int, closed: bool
 ) -> None:
     """It has the outcomes and has not settled, or it has not even heard them (2.8.3)."""
@@ -121,7 +121,7 @@ def test_D18_nothing_is_said_of_deliveries_whose_publisher_has_detached(
         assert len(peer.there(node, 4)) == 4
 
 
-def test_D18_nothing_is_said_of_deliveries_whose_consumer_has_closed_its_link(
+def test_D18_deliveries_whose_consumer_has_closed_its_link_get_no_disposition(
     gateway: GatewayProcess, node: str
 ) -> None:
     with Peer(gateway.port) as peer:
@@ -135,7 +135,7 @@ def test_D18_nothing_is_said_of_deliveries_whose_consumer_has_closed_its_link(
         assert all(seen.field(1) == 0 and seen.state == "accepted" for seen in said), said  # never of the second
 
 
-def test_D18_nothing_is_said_of_what_a_transaction_holds_when_its_link_is_closed(
+def test_D18_what_a_transaction_holds_gets_no_disposition_when_its_link_is_closed(
     gateway: GatewayProcess, node: str
 ) -> None:
     """The discharge is answered; what was posted is stored (W-4)."""

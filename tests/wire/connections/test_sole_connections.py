@@ -104,7 +104,7 @@ def test_who_does_not_ask_is_let_alone(gateway: GatewayProcess) -> None:
         peer.close()
 
 
-def test_nobody_closes_another_users_connection() -> None:
+def test_no_user_closes_another_users_connection() -> None:
     gateway = build_gateway(load_tables(None, "extended"), ScriptedRealm())
     peers = []
     for user in ("alice", "mallory", "alice"):

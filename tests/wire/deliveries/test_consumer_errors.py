@@ -93,7 +93,7 @@ def test_the_error_of_a_rejection_in_a_transaction_stands_in_the_dead_letter(
     ],
     ids=["error", "no-info", "no-error", "annotations", "failed-undeliverable", "undeliverable"],
 )
-def test_an_outcome_is_told_back_as_it_was_said(gateway: GatewayProcess, nodes: tuple[str, str], state: Any) -> None:
+def test_an_outcome_is_sent_back_as_it_came(gateway: GatewayProcess, nodes: tuple[str, str], state: Any) -> None:
     (told,) = given_back(gateway, nodes[0], state)
     assert told.field(3) is True and told.field(4).descriptor == state.descriptor
     said = [*told.field(4).value, None, None, None]
@@ -120,7 +120,7 @@ def test_a_plain_subscriber_hears_its_own_words_too(gateway: GatewayProcess, nod
         (frames.state("modified", True, False, AmqpMap([(Symbol("x-opt-s"), "x" * 600)])), "no map"),
     ],
 )
-def test_what_the_peers_frames_have_no_room_for_is_not_told_back(
+def test_an_outcome_that_the_peers_frames_have_no_room_for_is_not_sent_back(
     gateway: GatewayProcess, nodes: tuple[str, str], state: Any, kept: str
 ) -> None:
     with Peer(gateway.port, begin=False) as peer:

@@ -152,7 +152,7 @@ def told(peer: Peer, node: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)
-def test_on_kafka_a_publisher_is_told_what_its_nodes_topic_takes_and_that_holds(
+def test_on_kafka_a_publisher_hears_what_its_nodes_topic_takes_and_that_holds(
     on_kafka: GatewayProcess, kafka_bootstrap: str, partitions: int
 ) -> None:
     node, size = made(on_kafka, partitions=partitions), 100_000 - AROUND_BYTES

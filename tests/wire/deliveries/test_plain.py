@@ -155,7 +155,7 @@ def test_U_4_a_drain_finds_what_came_back(channel: str, peer: Transacting) -> No
 
 
 @pytest.mark.requirement("U-4")
-def test_U_4_a_drain_waits_for_what_was_said_before_it() -> None:
+def test_U_4_a_drain_waits_for_the_frames_before_it() -> None:
     """All of it is read at once, so proton knows of the drain when it tells of an earlier change of the credit."""
     realm = ScriptedRealm()
     gateway = build_gateway(load_tables(), realm)

@@ -102,7 +102,7 @@ def test_a_consumer_with_one_credit_goes_on_beside_one_with_ten_thousand(realm: 
     assert large.got == 200 - small.got
 
 
-def test_one_that_takes_nothing_blocks_nobody(realm: ScriptedRealm, visits: Visits) -> None:
+def test_a_link_that_takes_nothing_blocks_no_other(realm: ScriptedRealm, visits: Visits) -> None:
     gateway = build_gateway(TABLES, realm, unsettled_per_link=5)
     full, congested, free = Consumer(gateway, 100, 1), Consumer(gateway, 100, 2), Consumer(gateway, 3, 3)
     congested.peer.connection.write_pressure.set_congested(True)
@@ -142,7 +142,7 @@ def test_credit_wakes_and_so_does_what_a_drain_found_empty(realm: ScriptedRealm,
     assert consumer.got == 4
 
 
-def test_a_link_that_ends_while_it_is_ready_harms_nobody(realm: ScriptedRealm, visits: Visits) -> None:
+def test_a_link_that_ends_while_it_is_ready_harms_no_other(realm: ScriptedRealm, visits: Visits) -> None:
     gateway = build_gateway(TABLES, realm)
     gone, stays = Consumer(gateway, 1, 1), Consumer(gateway, 1, 2)
     put(realm, 1)

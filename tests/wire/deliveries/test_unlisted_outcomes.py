@@ -49,7 +49,7 @@ def info(detached: Seen) -> dict[str, object]:
 
 
 @pytest.mark.requirement("I-7", "D-2")
-def test_a_refused_message_ends_its_link_and_nothing_is_told_of_it(peer: Transacting, node: str) -> None:
+def test_a_refused_message_ends_its_link_and_has_no_outcome(peer: Transacting, node: str) -> None:
     publisher(peer, node, ACCEPTED)
     [kept] = peer.publish(ONE)
     assert peer.outcomes(1) == {kept: "accepted"}
@@ -62,7 +62,7 @@ def test_a_refused_message_ends_its_link_and_nothing_is_told_of_it(peer: Transac
 
 @pytest.mark.requirement("I-7", "D-2")
 @pytest.mark.parametrize("outcomes", [None, ["accepted", "rejected"]], ids=["none-named", "rejected-named"])
-def test_where_it_is_listed_it_is_told(peer: Transacting, node: str, outcomes: list[str] | None) -> None:
+def test_a_listed_outcome_is_sent(peer: Transacting, node: str, outcomes: list[str] | None) -> None:
     peer.send(frames.attach_sender(frames.target(node, capability="queue"), outcomes=outcomes))
     assert peer.expect("attach").field(6) is not None
     [number] = peer.publish(NO_MESSAGE)

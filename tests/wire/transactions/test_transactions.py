@@ -167,7 +167,7 @@ def test_W_7_W_14_what_is_rolled_back_never_was(peer: Transacting, node: str) ->
     assert peer.discharge(transaction, fail=True) == "accepted"
 
 
-def test_a_presettled_message_is_part_of_it_and_told_nothing(peer: Transacting, node: str) -> None:
+def test_a_presettled_message_is_part_of_it_and_has_no_outcome(peer: Transacting, node: str) -> None:
     peer.publisher(node)
     transaction = peer.begun()
     peer.post(transaction, ONE, settled=True)

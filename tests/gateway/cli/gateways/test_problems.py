@@ -16,7 +16,7 @@ from tests.kit.wire.peer import Peer
 ADMIN = {"listen": "http://127.0.0.1:0"}
 
 
-def test_what_is_wrong_is_said_with_an_exit_code(new_gateway: StartGateway, tmp_path: Path) -> None:
+def test_problems_are_reported_with_an_exit_code(new_gateway: StartGateway, tmp_path: Path) -> None:
     gateway = new_gateway("embedded", admin=ADMIN, nodes={})
     url = Watch.of(gateway).url
     here = ("problems", "--gateway", url)

@@ -217,7 +217,7 @@ def test_evidence_is_stored_like_anything_else(log: Log, topic: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["no.such.setting", "fetch.no.such.setting"])
-def test_a_client_setting_that_does_not_exist_is_told_at_once(name: str) -> None:
+def test_a_client_setting_that_does_not_exist_is_named_at_once(name: str) -> None:
     with pytest.raises(LogError, match=rf"realm\.client.*{name}"):
         open_kafka("127.0.0.1:1", {name: 1})
 
@@ -319,7 +319,7 @@ def test_a_launch_is_as_large_as_the_producer_sends_at_once() -> None:
     assert stored == 2 * LAUNCH_MESSAGES - 1
 
 
-def test_what_the_producer_refuses_at_once_is_told_in_its_place() -> None:
+def test_a_record_that_the_producer_refuses_at_once_fails_in_its_place() -> None:
     from confluent_kafka import KafkaError
 
     producers: list[FakeProducer] = []

@@ -63,7 +63,9 @@ def test_a_refusal_explains_what_timed_out_and_nothing_else(monkeypatch: pytest.
     assert errors.refusal is not None
 
 
-def test_errors_are_counted_and_told_seldom(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_errors_are_counted_and_logged_seldom(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     now_s = 100.0
     monkeypatch.setattr("native_backend.log.kafka.login_errors.time.monotonic", lambda: now_s)
     errors = LoginErrors()

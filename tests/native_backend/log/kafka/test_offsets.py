@@ -65,7 +65,7 @@ def test_what_passes_is_asked_again(of_call: bool) -> None:
         (NEVER, "unavailable"),
     ],
 )
-def test_what_fails_is_told(answer: Any, cause: str) -> None:
+def test_a_failure_is_returned(answer: Any, cause: str) -> None:
     with pytest.raises(LogError) as raised:
         offsets(Admin(*[answer] * 20)).alter("group", PLACE, 0.2)
     assert raised.value.failure.cause == cause

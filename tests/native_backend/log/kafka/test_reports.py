@@ -34,7 +34,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("run", RUNS)
-def test_what_is_told_of_a_record_was_reported_of_it(library: Path, run: str, seed: int) -> None:
+def test_a_completion_says_of_a_record_what_was_reported_of_it(library: Path, run: str, seed: int) -> None:
     module = "tests.native_backend.log.kafka.reporting"
     ran = subprocess.run(
         [sys.executable, "-m", module, library, run, str(seed)], capture_output=True, text=True, timeout=120

@@ -95,7 +95,7 @@ def stored(log: Log, topic: str, end: int) -> dict[int, bytes | None]:
 
 
 @pytest.mark.parametrize("stall", range(2))
-def test_what_was_told_during_a_stall_near_the_deadline_is_true(broker: Broker, stall: int) -> None:
+def test_completions_during_a_stall_near_the_deadline_are_true(broker: Broker, stall: int) -> None:
     random = Random(stall)
     deadlines_ms = [round(STALL_S * 1000) - NEAREST_MS - STEP_MS * at for at in range(PRODUCERS)]
     senders = [

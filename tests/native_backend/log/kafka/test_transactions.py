@@ -165,7 +165,7 @@ def test_the_broker_has_a_moment_after_each_commit() -> None:
     assert min(gaps) >= PAUSE_MIN_S
 
 
-def test_two_producers_take_turns_so_that_nobody_waits_for_the_markers_of_the_other() -> None:
+def test_two_producers_take_turns_so_that_none_waits_for_the_markers_of_the_other() -> None:
     one, other = SteadyProducer(0), SteadyProducer(0)
     transactions: Any = Transactions("s", [one, other])  # type: ignore[list-item]
     transactions._lanes[1].pause.seconds = transactions._lanes[0].pause.seconds = 0.2

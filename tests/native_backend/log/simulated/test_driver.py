@@ -83,7 +83,7 @@ def test_completions_keep_the_order_of_a_partition_and_change_places_between_par
         assert [owner for owner in owners if owner % 2 == rest] == list(range(rest, 40, 2))
 
 
-def test_without_faults_everything_is_told_at_the_next_poll_and_dense() -> None:
+def test_without_faults_everything_completes_at_the_next_poll_and_dense() -> None:
     setup = Setup(Faults())
     setup.append("a", 0, 10)
     (answer,) = setup.log.poll()
@@ -173,7 +173,7 @@ def test_another_process_may_fence_the_shard() -> None:
     assert setup.values("a") == []
 
 
-def test_kill_stores_a_prefix_of_what_was_under_way_and_answers_nobody() -> None:
+def test_kill_stores_a_prefix_of_what_was_under_way_and_answers_no_call() -> None:
     lengths = set()
     for seed in range(40):
         setup = Setup(Faults(delay=1.0, split=0.5), seed)

@@ -220,7 +220,7 @@ def test_a_snapshot_is_one_moment_beside_a_live_writer(log: Log, tmp_path: Path)
         assert seen.ends() == ends, "all that is asked of one snapshot is of one moment"
 
 
-def test_a_batch_that_cannot_be_decoded_is_named_and_the_others_are_told(log: Log, tmp_path: Path) -> None:
+def test_a_batch_that_cannot_be_decoded_is_named_and_the_others_are_given(log: Log, tmp_path: Path) -> None:
     log.control.create_topics([TopicSpec("t")])
     offsets = [log.control.put("t", b"k", b"%d" % number) for number in range(3)]
     with closing(connect(tmp_path)) as connection, connection:

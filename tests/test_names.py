@@ -1,0 +1,107 @@
+"""Names are nouns of the field: identifiers of product, tests and benchmarks have no private word, names of tests are
+plain.
+
+Documents are read, too: a word that no identifier may have is in none of their sentences. What was recorded keeps the
+words of its day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TREES = (
+    *("console", "gateway", "mappings", "native_backend", "reconciliation", "transformers"),
+    *("bench", "deploy", "docs", "tests"),
+)
+SUFFIXES = {".py", ".c", ".h", ".js", ".java", ".go", ".rs", ".sh", ".md", ".yaml", ".html"}
+RECORDED = ROOT / "bench" / "results"
+PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
+HERE = "tests/test_names.py"
+PRIVATE = {
+    *("bygones", "burial", "doorkeeper", "house", "lobby", "nobody", "roster", "sifter", "sifters", "somebody"),
+    "whoever",
+}
+THEATRE = {
+    *("act", "acts", "actor", "actors", "cast", "chorus", "crowd", "crowds", "ground", "grounds", "houses"),
+    *("play", "plays", "scene", "scenes", "stage", "stages", "story", "stories", "theater", "theatre"),
+}
+"""Where the reader expects run, system, client or scenario."""
+PASSIVE = {"told", "said"}
+"""A test says what is reported, logged, shown or sent, and to whom."""
+
+
+@cache
+def words(name: str) -> tuple[str, ...]:
+    """The words of an identifier or a text, in small letters."""
+    return tuple(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
+
+
+def texts() -> dict[str, str]:
+    """Every file of the trees and every page, by its path."""
+    found = [ROOT / page for page in PAGES]
+    for tree in TREES:
+        found += [file for file in (ROOT / tree).rglob("*.*") if file.suffix in SUFFIXES and file.is_file()]
+    kept = [file for file in found if RECORDED not in file.parents and "node_modules" not in file.parts]
+    return {file.relative_to(ROOT).as_posix(): file.read_text() for file in sorted(kept)}
+
+
+def private_words(files: Mapping[str, str]) -> list[str]:
+    """`path:line: word`, in code and prose alike."""
+    found = []
+    for path, text in files.items():
+        if path != HERE and PRIVATE & set(words(text)):
+            for number, line in enumerate(text.splitlines(), 1):
+                found += [f"{path}:{number}: {word}" for word in sorted(PRIVATE & set(words(line)))]
+    return found
+
+
+def wrong_test_names(files: Mapping[str, str]) -> list[str]:
+    """Files, classes and functions of tests and benchmarks with a word of the theatre; tests that say what is told."""
+    found = []
+    for path, text in files.items():
+        if path.endswith(".py") and path.split("/")[0] in ("bench", "tests"):
+            found += [f"{path}: {name}" for name in _misnamed(path, text)]
+    return found
+
+
+def _misnamed(path: str, text: str) -> Iterator[str]:
+    for name in (Path(path).stem, *re.findall(r"^ *class (\w+)", text, re.MULTILINE)):
+        yield from _with(name, THEATRE)
+    for name in re.findall(r"^ *(?:async )?def (test_\w+)", text, re.MULTILINE):
+        yield from _with(name, THEATRE | PASSIVE)
+
+
+def _with(name: str, wrong: Collection[str]) -> Iterator[str]:
+    if set(wrong) & set(words(name)):
+        yield name
+
+
+def test_no_word_is_private() -> None:
+    assert private_words(texts()) == []
+    planted = {
+        "gateway/links/x.py": "class OpenHouse: ...\nfree = 1\n_TO_NOBODY = 2\n",
+        "docs/x.md": "Whoever asks; a warehouse does not.",
+    }
+    assert private_words(planted) == [
+        "gateway/links/x.py:1: house",
+        "gateway/links/x.py:3: nobody",
+        "docs/x.md:1: whoever",
+    ]
+
+
+def test_names_of_tests_are_plain() -> None:
+    assert wrong_test_names(texts()) == []
+    classes = "class OpenCrowd:\n    class Player:\n        class _Play: ...\n"
+    planted = {
+        "tests/fuzz/two_stages.py": classes,
+        "tests/fuzz/test_x.py": "def test_a_peer_is_told(): ...\nasync def test_the_story(): ...\ndef said(): ...\n",
+        "gateway/x.py": classes,
+    }
+    assert [line.partition(": ")[2] for line in wrong_test_names(planted)] == [
+        *("two_stages", "OpenCrowd", "_Play"),
+        *("test_a_peer_is_told", "test_the_story"),
+    ]
