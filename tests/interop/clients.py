@@ -106,6 +106,13 @@ def load(mode: str, address: str, node: str, *options: str) -> dict[str, Any]:
     return _report(_run([str(load_client()), mode, "--address", address, "--node", node, *options]))
 
 
+def lines_of_go(source: Path) -> str:
+    """A program of Go, alone in its folder, that may import go-amqp. Returns what it prints."""
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(HERE / "go" / name, source.parent)
+    return _run(["go", "-C", str(source.parent), "run", "."], GOTOOLCHAIN=Path("local"))
+
+
 def go_amqp(*arguments: object) -> str:
     """go-amqp; see `go/client.go` for the scenarios. Returns what it prints."""
     return _run([str(_go() / "client"), *map(str, arguments)])

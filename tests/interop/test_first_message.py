@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.interop.clients import lines_of_java, lines_of_javascript
+from tests.interop.clients import lines_of_go, lines_of_java, lines_of_javascript
 from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.processes.toolchains import NEEDS_GO
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -24,6 +25,19 @@ public class First {{
   public static void main(String[] args) throws Exception {{
 {lines}
   }}
+}}
+"""
+GO = """package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/Azure/go-amqp"
+)
+
+func main() {{
+{lines}
 }}
 """
 
@@ -61,3 +75,11 @@ def test_javascript(gateway: GatewayProcess, tmp_path: Path) -> None:
     source = tmp_path / "first.js"
     source.write_text(lines("javascript", gateway))
     assert lines_of_javascript(source) == "hello"
+
+
+@NEEDS_GO
+def test_go(gateway: GatewayProcess, tmp_path: Path) -> None:
+    source = tmp_path / "first" / "first.go"
+    source.parent.mkdir()
+    source.write_text(GO.format(lines=lines("go", gateway)))
+    assert lines_of_go(source) == "hello"
