@@ -72,12 +72,12 @@ class Board:
         for gateway in self._gateways:
             rises, shown = gateway.rises, self.shown
             counted = rises.counts(shown.now_us, shown.minutes)
-            for into, of in (
+            for into, counts in (
                 (now, counted),
                 (before, rises.counts(shown.now_us, shown.minutes, shown.minutes)),
                 (totals, rises.totals),
             ):
-                for key, count in of.items():
+                for key, count in counts.items():
                     if (kind := kind_of(key)) is not None and count:
                         into[kind] += int(count)
                         if into is now:
@@ -135,12 +135,16 @@ class Board:
             kind = kind_of(key)
             return kind is not None and wanted(kind)
 
-        each = [of.rises.series(self.shown.now_us, self.shown.minutes, is_wanted) for of in self._gateways]
+        each = [gateway.rises.series(self.shown.now_us, self.shown.minutes, is_wanted) for gateway in self._gateways]
         return [sum(column) for column in zip(*each, strict=True)] if each else [0] * self.shown.minutes
 
     def watched(self) -> list[bool]:
         """Was every gateway that answers read in that minute?"""
-        each = [of.rises.watched(self.shown.now_us, self.shown.minutes) for of in self._gateways if of.answered_us]
+        each = [
+            gateway.rises.watched(self.shown.now_us, self.shown.minutes)
+            for gateway in self._gateways
+            if gateway.answered_us
+        ]
         return [all(column) for column in zip(*each, strict=True)] if each else [False] * self.shown.minutes
 
 

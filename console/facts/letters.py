@@ -71,20 +71,20 @@ def _whole(query: Mapping[str, str], name: str) -> int:
 def read_dead_nodes(body: bytes) -> list[Row]:
     """The nodes that others name as theirs for dead letters, the fullest first. Raises WrongAnswer."""
     found = {str(each.get("name")): each for each in _list(body) if isinstance(each, dict)}
-    of = Counter[str]()
+    given_up = Counter[str]()
     origins: dict[str, list[str]] = {}
     for name, node in found.items():
         properties = node.get("properties")
         dead = properties.get("dead_letter") if isinstance(properties, dict) else None
         if isinstance(dead, str) and dead in found:
-            of[dead] += 1
+            given_up[dead] += 1
             origins.setdefault(dead, []).append(text(name) or "")
     rows = [
         {
             "node": name, "messages": number(found[name].get("messages")), "of": sorted(origins[name])[:20],
             "partitions": int(number(found[name].get("partitions")) or 1),
         }
-        for name in of
+        for name in given_up
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (-(row["messages"] or 0), row["node"]))
 
@@ -119,7 +119,7 @@ def _list(body: bytes) -> list[Any]:
 def _row(found: Mapping[str, Any]) -> Row:
     letter = found.get("dead_letter")
     is_letter = isinstance(letter, dict)
-    of: Mapping[str, Any] = letter if isinstance(letter, dict) else {}
+    fields: Mapping[str, Any] = letter if isinstance(letter, dict) else {}
     sections = found.get("sections")
     return {
         "eid": int(number(found.get("eid")) or 0),
@@ -129,9 +129,9 @@ def _row(found: Mapping[str, Any]) -> Row:
         "octets": number(found.get("octets")),
         "body": text(found.get("body")) or "",
         "is_letter": is_letter,
-        **{name: text(of.get(name)) or "" for name in _LETTER},
-        **{f"origin_{name}" if name == "eid" else name: number(of.get(name)) for name in _NUMBERS},
-        "info": text(orjson.dumps(of["info"]).decode()) if of.get("info") else "",
+        **{name: text(fields.get(name)) or "" for name in _LETTER},
+        **{f"origin_{name}" if name == "eid" else name: number(fields.get(name)) for name in _NUMBERS},
+        "info": text(orjson.dumps(fields["info"]).decode()) if fields.get("info") else "",
         "sections": _sections(sections if isinstance(sections, dict) else {}),
     }
 
@@ -166,10 +166,10 @@ def causes(rows: Sequence[Row]) -> list[Row]:
     return sorted(
         (
             {
-                "cause": cause, "origin": node, "condition": condition, "reason": reason, "count": len(of),
-                "oldest_s": max(each["age_s"] or 0 for each in of),
+                "cause": cause, "origin": node, "condition": condition, "reason": reason, "count": len(alike),
+                "oldest_s": max(each["age_s"] or 0 for each in alike),
             }
-            for (cause, node, condition, reason), of in found.items()
+            for (cause, node, condition, reason), alike in found.items()
         ),
         key=lambda row: -int(str(row["count"])),
     )  # fmt: skip

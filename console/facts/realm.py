@@ -37,7 +37,7 @@ def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
         letters = _letters(gateway, shown)
         for name in sorted({*sums["events_limit"], *sums["events"]}):
             row: Row = {"node": name, "gateway": gateway.name, "together": name in _MANY}
-            row |= {column: of.get(name) for column, of in sums.items()}
+            row |= {column: sums_of_column.get(name) for column, sums_of_column in sums.items()}
             row["used"] = _used(row)
             row["oldest_s"] = oldest.get(name)
             counted, queue = moved.get(name, {}), queues.get(name, {})
@@ -66,16 +66,16 @@ def _sums(gateway: Gateway, name: str, label: str) -> dict[str, int]:
 def _most(gateway: Gateway, name: str, *labels: str) -> dict[str, float]:
     """Of the partitions the largest; 0 is nothing, and left out. Of a gateway that has no such metric: none."""
     found: dict[str, float] = {}
-    for of, number in gateway.samples.all(name):
-        key = "\0".join(of.get(label, "") for label in labels)
+    for labels_of_sample, number in gateway.samples.all(name):
+        key = "\0".join(labels_of_sample.get(label, "") for label in labels)
         if number:
             found[key] = max(found.get(key, 0.0), number)
     return found
 
 
 def _consumers(gateway: Gateway, node: str) -> int:
-    of = gateway.samples.all("realmgate_durable_consumers")
-    return sum(int(number) for labels, number in of if labels.get("node") == node)
+    consumers = gateway.samples.all("realmgate_durable_consumers")
+    return sum(int(number) for labels, number in consumers if labels.get("node") == node)
 
 
 def _letters(gateway: Gateway, shown: Shown) -> Counter[str]:
@@ -164,18 +164,18 @@ def letters(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
 
 def retries(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
     """Control calls to the log that were asked again, by the log's code: how many passed in the end."""
-    asked, given_up, now = Counter[str](), Counter[str](), Counter[str]()
+    retried, given_up, now = Counter[str](), Counter[str](), Counter[str]()
     for gateway in shown.of(gateways):
         counts = gateway.rises.counts(shown.now_us, shown.minutes)
         for key, total in gateway.rises.totals.items():
             if key[0] == "retries":
-                asked[key[1]] += int(total)
+                retried[key[1]] += int(total)
                 now[key[1]] += counts[key]
             elif key[0] == "given_up":
                 given_up[key[1]] += int(total)
     return [
         {"code": code, "count": now[code], "in_this_run": total, "given_up": given_up[code]}
-        for code, total in (asked + Counter(dict.fromkeys(given_up, 0))).most_common()
+        for code, total in (retried + Counter(dict.fromkeys(given_up, 0))).most_common()
     ]
 
 
@@ -211,6 +211,6 @@ def hits(gateways: Sequence[Gateway], shown: Shown) -> dict[str, dict[str, int |
     before = before_of(gateways, shown)
     columns = ("count", "before", "in_this_run", "errors")
     return {
-        rule: {name: before if name == "before" and before is None else of[name] for name in columns}
-        for rule, of in counts.items()
+        rule: {name: before if name == "before" and before is None else numbers[name] for name in columns}
+        for rule, numbers in counts.items()
     }

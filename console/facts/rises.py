@@ -118,11 +118,11 @@ class Rises:
         last = now_us // MINUTE_US
         nothing: Counter[Key] = Counter()
         shown = [self._minutes.get(minute, nothing) for minute in range(last - minutes + 1, last + 1)]
-        return [sum(count for key, count in of.items() if wanted(key)) for of in shown]
+        return [sum(count for key, count in counts.items() if wanted(key)) for counts in shown]
 
     def last_us(self, wanted: Callable[[Key], bool]) -> int:
         """The end of the last minute in which it rose; 0: it did not."""
-        found = [minute for minute, of in self._minutes.items() if any(wanted(key) for key in of)]
+        found = [minute for minute, counts in self._minutes.items() if any(wanted(key) for key in counts)]
         return (max(found) + 1) * MINUTE_US if found else 0
 
     def watched(self, now_us: int, minutes: int) -> list[bool]:

@@ -71,7 +71,11 @@ class Tables:
 
     def _first(self, name: str, rule: Rule, profile: str) -> str:
         """The profile in whose part of the file it is written."""
-        starts = [(of.line, of.name) for of in self.rules[name].profiles.values() if of.line <= rule.line]
+        starts = [
+            (table_profile.line, table_profile.name)
+            for table_profile in self.rules[name].profiles.values()
+            if table_profile.line <= rule.line
+        ]
         return max(starts)[1] if starts else profile
 
     def axes(self, table: str) -> Mapping[str, Sequence[str]]:
@@ -82,8 +86,8 @@ class Tables:
         words = [table, *(f"{axis}={value}" for axis, value in facts.items())]
         lines: list[str] = []
         try:
-            asked = read_question(words, {name: of.words for name, of in self.rules.items()})
-            chosen = dict(asked.facts)
+            question = read_question(words, {name: table_rules.words for name, table_rules in self.rules.items()})
+            chosen = dict(question.facts)
             if node:
                 lines = explain_node(self.rules.classification, node)
                 if NODE_CLASS in self.axes(table):

@@ -40,8 +40,8 @@ def first_of(found: Mapping[str, Rows]) -> str:
     return next((name for name in found if name not in _FRAME), _FRAME[-1])
 
 
-def _walk(of: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Rows]]:
-    for key, value in of.items():
+def _walk(document: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Rows]]:
+    for key, value in document.items():
         if isinstance(value, Mapping) and len(path) < 2:
             yield from _walk(value, (*path, key))
         elif isinstance(value, list) and all(isinstance(each, Mapping) for each in value):

@@ -129,26 +129,26 @@ def _sums(counts: Counter[tuple[str, str]], at: int) -> list[tuple[str, int]]:
 
 def one_error(view: View) -> Document:
     """`?class=&condition=&code=&rule=`: who meets it, when, by which rule, and what to do."""
-    asked = Kind(*(view.query.get(name, "") for name in ("class", "condition", "code", "rule")))
+    kind = Kind(*(view.query.get(name, "") for name in ("class", "condition", "code", "rule")))
     board = Board(view.gateways, view.shown)
-    found = next((row for row in board.rows if _is_asked(row, asked)), None)
-    title = asked.condition or asked.code or asked.rule or "Error"
+    found = next((row for row in board.rows if _is_asked(row, kind)), None)
+    title = kind.condition or kind.code or kind.rule or "Error"
     if found is None:
         question = "No gateway has counted it in its run, and none keeps an example."
-        return frame(view, "errors", title, question, asked=asked.address, row=None, rule=None)
+        return frame(view, "errors", title, question, asked=kind.address, row=None, rule=None)
     examples = [example(each) for each in found["examples"][:EXAMPLES_SHOWN]]
     row = {**_row(found), "examples": examples, "kept": len(found["examples"])}
     return frame(
-        view, "errors", title, _ABOUT[found["class"]], asked=asked.address, row=row,
+        view, "errors", title, _ABOUT[found["class"]], asked=kind.address, row=row,
         chart={"class": found["class"], "series": found["series"], "count": found["count"]},
         watched=board.watched(), happened=_happened(view), rule=rule_of(view, found["decided_by"]),
     )  # fmt: skip
 
 
-def _is_asked(row: Mapping[str, Any], asked: Kind) -> bool:
+def _is_asked(row: Mapping[str, Any], kind: Kind) -> bool:
     """A fault's condition is not part of what it is called."""
-    is_same = row["class"] == asked.klass and row["code"] == asked.code and row["rule"] == asked.rule
-    return is_same and (row["condition"] == asked.condition or not asked.condition)
+    is_same = row["class"] == kind.klass and row["code"] == kind.code and row["rule"] == kind.rule
+    return is_same and (row["condition"] == kind.condition or not kind.condition)
 
 
 def rule_of(view: View, name: str) -> Document | None:
@@ -220,9 +220,9 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> list[Document]:
     return [
         {
             "kind": _KINDS[kind], "user": user or "", "node": node or "", "error": error or "",
-            "direction": direction or "", "who": who_of(of)[:3], "count": sum(each["count"] or 0 for each in of),
-            "last": iso(of[0]["at_us"]), "last_us": of[0]["at_us"], "remedy": of[0]["remedy"] or "",
-            "rule": of[0]["rule"] or "", "gateways": sorted({each["gateway"] for each in of}),
+            "direction": direction or "", "who": who_of(alike)[:3], "count": sum(each["count"] or 0 for each in alike),
+            "last": iso(alike[0]["at_us"]), "last_us": alike[0]["at_us"], "remedy": alike[0]["remedy"] or "",
+            "rule": alike[0]["rule"] or "", "gateways": sorted({each["gateway"] for each in alike}),
         }
-        for (kind, user, node, error, direction), of in [*found.items()][:20]
+        for (kind, user, node, error, direction), alike in [*found.items()][:20]
     ]  # fmt: skip

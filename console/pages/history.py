@@ -51,8 +51,10 @@ def history(view: View) -> Document:
     time = _time(view, [readings[name] for name in rows])
     missing = sorted((gap, name) for name in rows for gap in _gaps_of(readings[name], time, view.now_us))
     node = view.query.get("node", "")
-    counted = [row for of in rows.values() for row in of if time.begin_us <= row.begin_us < time.end_us]
-    slots = {slot: of.of_node(node) for slot, of in by_slot(counted, time.step_us).items()}
+    counted = [
+        row for counted_rows in rows.values() for row in counted_rows if time.begin_us <= row.begin_us < time.end_us
+    ]
+    slots = {slot: counted_rows.of_node(node) for slot, counted_rows in by_slot(counted, time.step_us).items()}
     whole = Sums(counted)
     times = [*_times(view.history.asked, time, slots, [gap for gap, _ in missing])]
     return frame(
@@ -70,10 +72,10 @@ def history(view: View) -> Document:
 
 
 def _time(view: View, readings: Sequence[Reading]) -> _Time:
-    asked = view.history.asked
-    begin_us, end_us = asked.window(view.now_us)
+    request = view.history.asked
+    begin_us, end_us = request.window(view.now_us)
     counted_us = min((each.counted_us for each in readings if each.rows), default=0)
-    return _Time(begin_us, end_us, asked.step_us, counted_us)
+    return _Time(begin_us, end_us, request.step_us, counted_us)
 
 
 def _gaps_of(reading: Reading, time: _Time, now_us: int) -> list[Gap]:
@@ -88,25 +90,25 @@ def _gaps_of(reading: Reading, time: _Time, now_us: int) -> list[Gap]:
     return found
 
 
-def _window(asked: Asked, time: _Time) -> Document:
+def _window(request: Asked, time: _Time) -> Document:
     """In place of the frame's own, which is of what the console saw itself."""
-    later_us = time.end_us + asked.span_us
+    later_us = time.end_us + request.span_us
     return {
-        "span": asked.span, "spans": [*SPANS], "step": asked.step,
-        "window_minutes": asked.span_us // MINUTE_US,
+        "span": request.span, "spans": [*SPANS], "step": request.step,
+        "window_minutes": request.span_us // MINUTE_US,
         "from": iso(time.begin_us), "from_us": time.begin_us, "to": iso(time.end_us), "to_us": time.end_us,
-        "counted_from": iso(time.begin_us), "counted": asked.span, "is_now": not asked.to_us,
+        "counted_from": iso(time.begin_us), "counted": request.span, "is_now": not request.to_us,
         "earlier": written(time.begin_us), "later": written(later_us),
         "counted_until": iso(time.counted_us), "counted_until_us": time.counted_us,
     }  # fmt: skip
 
 
-def _command(asked: Asked, time: _Time, node: str) -> str:
+def _command(request: Asked, time: _Time, node: str) -> str:
     times = f"--since {written(time.begin_us)} --until {written(time.end_us)}"
-    return f"realmgate history {times} --by {asked.step}" + (f" --node {quote(node)}" if node else "")
+    return f"realmgate history {times} --by {request.step}" + (f" --node {quote(node)}" if node else "")
 
 
-def _times(asked: Asked, time: _Time, slots: Mapping[int, Sums], missing: Sequence[Gap]) -> Iterator[Document]:
+def _times(request: Asked, time: _Time, slots: Mapping[int, Sums], missing: Sequence[Gap]) -> Iterator[Document]:
     """A line a bar, the oldest first. `record`: of the whole time, of a part, or of none of it."""
     for slot in time.slots:
         end_us = slot + time.step_us
@@ -114,16 +116,16 @@ def _times(asked: Asked, time: _Time, slots: Mapping[int, Sums], missing: Sequen
         sums = slots.get(slot, Sums())
         is_known = slot in slots or not lacks
         yield {
-            "at": iso(slot), "at_us": slot, "link": _closer(asked, end_us),
+            "at": iso(slot), "at_us": slot, "link": _closer(request, end_us),
             "record": "whole" if not lacks else "a part" if is_known else "none",
             **{name: count if is_known else None for name, count in sums.figures().items()},
             "accept_p99_ms": _finite(sums.accept_p99_ms()),
         }  # fmt: skip
 
 
-def _closer(asked: Asked, end_us: int) -> str:
+def _closer(request: Asked, end_us: int) -> str:
     """The address of the hour that ends with it; empty: this is it."""
-    if asked.step == "minute":
+    if request.step == "minute":
         return ""
     hour_us = 60 * MINUTE_US
     return f"/history?{urlencode({'span': '1h', 'to': written(-(-end_us // hour_us) * hour_us)})}"
@@ -184,10 +186,11 @@ def _tables(whole: Sums, node: str) -> Document:
     }  # fmt: skip
 
 
-def _reading(view: View, gateway: str, of: Reading, counts: bool) -> Document:
+def _reading(view: View, gateway: str, reading: Reading, counts: bool) -> Document:
     """`counts` false: another gateway answers from the same records, and has later ones."""
     return {
-        "gateway": gateway, "at": iso(of.read_us), "age_s": view.age_s(of.read_us), "problem": of.problem,
-        "waits": of.waits, "counts": counts, "is_cut": of.is_cut, "known_from": iso(of.known_us),
-        "known_us": of.known_us, "counted_until": iso(of.counted_us), "counted_until_us": of.counted_us,
+        "gateway": gateway, "at": iso(reading.read_us), "age_s": view.age_s(reading.read_us),
+        "problem": reading.problem, "waits": reading.waits, "counts": counts, "is_cut": reading.is_cut,
+        "known_from": iso(reading.known_us), "known_us": reading.known_us,
+        "counted_until": iso(reading.counted_us), "counted_until_us": reading.counted_us,
     }  # fmt: skip

@@ -82,10 +82,10 @@ def _explain(tables: Tables, profile: str, view: View) -> Document:
     axes = {axis: [*values] for axis, values in tables.axes(table).items()}
     facts = {axis: query[axis] for axis, values in axes.items() if query.get(axis) in values}
     node = query.get("node", "")[:200]
-    asked = query.get("table", "") == table
+    is_asked = query.get("table", "") == table
     return {
-        "table": table, "tables": [*tables.rules], "axes": axes, "facts": facts, "node": node, "asked": asked,
-        "lines": tables.explained(table, profile, node, facts) if asked else [],
+        "table": table, "tables": [*tables.rules], "axes": axes, "facts": facts, "node": node, "asked": is_asked,
+        "lines": tables.explained(table, profile, node, facts) if is_asked else [],
         "command": " ".join(
             ["realmgate mappings explain", table, *(f"{axis}={value}" for axis, value in facts.items()),
              *([f"node={node}"] if node else []), f"--profile {profile}"]

@@ -92,15 +92,15 @@ def dead(view: View) -> Document:
 
 def _letters(view: View) -> Document:
     """As they were read, with how old that is."""
-    stored, asked = view.stored, view.stored.asked
-    partitions = next((each["partitions"] for each in stored.nodes if each["node"] == asked.node), 1)
+    stored, request = view.stored, view.stored.asked
+    partitions = next((each["partitions"] for each in stored.nodes if each["node"] == request.node), 1)
     return {
         "can_read": stored.can_read,
         "at": iso(stored.at_us),
         "age_s": view.age_s(stored.at_us),
         "problem": stored.problem,
         "nodes": [*stored.nodes],
-        "node": asked.node, "where": asked.where, "partition": asked.partition, "from_eid": asked.eid,
+        "node": request.node, "where": request.where, "partition": request.partition, "from_eid": request.eid,
         "partitions": partitions,
         "causes": causes(stored.rows),
         "rows": [*stored.rows],

@@ -74,6 +74,6 @@ async def _all(stream: asyncio.StreamReader, most: int, *, cut: bool = False) ->
 
 
 def _complaint(words: bytes) -> str:
-    said = words.decode("utf-8", "replace").strip()
-    lines = [line.removeprefix("realmgate: ") for line in said.splitlines()]
+    output = words.decode("utf-8", "replace").strip()
+    lines = [line.removeprefix("realmgate: ") for line in output.splitlines()]
     return text(" ".join(lines)) or "the command failed without a word"

@@ -46,15 +46,15 @@ class HistoryReader:
 
     def known(self, query: Mapping[str, str]) -> History:
         """What was read last of that time."""
-        asked = asked_of(query, self._clock.epoch_us())
-        kept = self._kept.get(asked)
-        return kept.history if kept is not None else History(asked)
+        request = asked_of(query, self._clock.epoch_us())
+        kept = self._kept.get(request)
+        return kept.history if kept is not None else History(request)
 
     def want(self, query: Mapping[str, str]) -> set[asyncio.Task[None]]:
         """Begin to read, unless it is under way or was begun a moment ago. What is under way."""
-        asked, now_s = asked_of(query, self._clock.epoch_us()), self._clock.monotonic_s()
-        kept = self._kept.setdefault(asked, _Kept(History(asked)))
-        self._kept.move_to_end(asked)
+        request, now_s = asked_of(query, self._clock.epoch_us()), self._clock.monotonic_s()
+        kept = self._kept.setdefault(request, _Kept(History(request)))
+        self._kept.move_to_end(request)
         if not kept.under_way and now_s - kept.began_s >= HISTORY_S:
             kept.began_s = now_s
             for gateway in self._gateways:
@@ -88,11 +88,11 @@ class HistoryReader:
             found = replace(kept.history.of(gateway.name), problem="the console itself failed to read the answer")
         kept.history = replace(kept.history, readings={**kept.history.readings, gateway.name: found})
 
-    async def _pages(self, gateway: Gateway, asked: Asked) -> Reading:
+    async def _pages(self, gateway: Gateway, request: Asked) -> Reading:
         """Raises NoAnswer, WrongAnswer."""
-        begin_us, end_us = asked.window(self._clock.epoch_us())
+        begin_us, end_us = request.window(self._clock.epoch_us())
         minutes = str((end_us - begin_us) // MINUTE_US)
-        query = {"since": str(begin_us), "minutes": minutes, "step": asked.step, "limit": str(ROWS)}
+        query = {"since": str(begin_us), "minutes": minutes, "step": request.step, "limit": str(ROWS)}
         rows: list[HistoryRow] = []
         reading = NEVER
         for number in range(HISTORY_PAGES):

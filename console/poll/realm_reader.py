@@ -47,11 +47,11 @@ class RealmReader:
 
     async def read(self, path: str, query: Mapping[str, str], user: str) -> None:
         """Unless it was read a moment ago."""
-        asked, now_s = _asked(path, query), self._clock.monotonic_s()
-        kept = self._stored.get((path, user, asked))
+        request, now_s = _asked(path, query), self._clock.monotonic_s()
+        kept = self._stored.get((path, user, request))
         if self._commands is None or (kept is not None and now_s - kept[0] < STORED_S):
             return
-        stored = Stored(can_read=True, at_us=self._clock.epoch_us(), asked=asked)
+        stored = Stored(can_read=True, at_us=self._clock.epoch_us(), asked=request)
         try:
             if path == DEAD:
                 stored = replace(stored, nodes=await self._dead_nodes(self._commands))
@@ -60,8 +60,8 @@ class RealmReader:
                 stored = replace(stored, commands=read_audit(await self._commands.run("audit", "--json", _SINCE)))
         except (NoAnswer, WrongAnswer) as error:
             stored = replace(stored, problem=str(error))
-        self._stored[path, user, asked] = self._clock.monotonic_s(), stored
-        self._stored.move_to_end((path, user, asked))
+        self._stored[path, user, request] = self._clock.monotonic_s(), stored
+        self._stored.move_to_end((path, user, request))
         while len(self._stored) > STORED_KEPT:
             self._stored.popitem(last=False)
 
@@ -72,16 +72,16 @@ class RealmReader:
         return self._nodes
 
     async def _letters(self, commands: Commands, stored: Stored, user: str) -> Stored:
-        asked = stored.asked
-        node = asked.node or next((str(each["node"]) for each in stored.nodes), "")
+        request = stored.asked
+        node = request.node or next((str(each["node"]) for each in stored.nodes), "")
         if not node:
             return stored
-        stored = replace(stored, asked=replace(asked, node=node))
+        stored = replace(stored, asked=replace(request, node=node))
         words = ["queue", "peek", "--json", "--sections", f"--count={LETTERS_SHOWN + 1}", f"--as={user or ANONYMOUS}"]
-        words += [f"--where={asked.where}"] if asked.where else []
+        words += [f"--where={request.where}"] if request.where else []
         has_parts = any(each["node"] == node and each["partitions"] > 1 for each in stored.nodes)
-        words += [f"--partition={asked.partition}"] if has_parts else []
-        words += [f"--from={asked.eid}"] if asked.eid else []
+        words += [f"--partition={request.partition}"] if has_parts else []
+        words += [f"--from={request.eid}"] if request.eid else []
         try:
             rows, more = read_letters(await commands.run(*words, operands=[node]))
         except (NoAnswer, WrongAnswer) as error:

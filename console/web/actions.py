@@ -50,11 +50,11 @@ class Actions:
         target = self._target(request.query_params)
         if target is None:
             return PlainTextResponse(_NO_ACTION, 404)
-        asked = [name for name in target.missing if name == target.kind.asks]
-        if target.missing and not asked:
+        wanted = [name for name in target.missing if name == target.kind.asks]
+        if target.missing and not wanted:
             return PlainTextResponse(f"missing: {', '.join(target.missing)}\n", 400)
-        said, problem = ("", "") if asked else await self._dry_run(target, self._login.user(request))
-        document = {**_document(target), "asks": bool(asked), "dry_run": said, "problem": problem, "done": False}
+        dry_run, problem = ("", "") if wanted else await self._dry_run(target, self._login.user(request))
+        document = {**_document(target), "asks": bool(wanted), "dry_run": dry_run, "problem": problem, "done": False}
         document["token"] = self._token(request, target)
         return self._answer(document, request, 200)
 
@@ -117,8 +117,8 @@ class Actions:
 
     def _token(self, request: Request, target: Target) -> str:
         """For this session and exactly this action."""
-        of = orjson.dumps([self._login.session(request), target.do, target.values])
-        return hmac.new(self._secret, of, sha256).hexdigest()
+        signed = orjson.dumps([self._login.session(request), target.do, target.values])
+        return hmac.new(self._secret, signed, sha256).hexdigest()
 
     def _answer(self, document: Mapping[str, Any], request: Request, status: int) -> Response:
         return HTMLResponse(self._show(document, self._login.user(request)), status)

@@ -169,19 +169,19 @@ class Console:
     async def _stream(self, request: Request) -> Response:
         if not self._login.is_in(request):
             return PlainTextResponse("log in first: /login\n", 401)
-        asked = urlsplit(request.query_params.get("page", "/"))
-        if asked.path not in PAGES:
+        page = urlsplit(request.query_params.get("page", "/"))
+        if page.path not in PAGES:
             return PlainTextResponse("there is no such page\n", 404)
         if self._watch.streams >= STREAMS:
             return PlainTextResponse(f"{STREAMS} pages are live already: reload this one\n", 503)
-        query, user = dict(parse_qsl(asked.query)), self._login.user(request)
+        query, user = dict(parse_qsl(page.query)), self._login.user(request)
 
         def make() -> tuple[Document, str]:
-            if asked.path == HISTORY:
+            if page.path == HISTORY:
                 self._history.want(query)  # it comes with a later event
-            return self._again(asked.path, query, user)
+            return self._again(page.path, query, user)
 
-        links = PAGES[asked.path].links
+        links = PAGES[page.path].links
         stream = events(self._watch, links, make, lambda: self._login.is_in(request), request)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 

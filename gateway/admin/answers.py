@@ -93,7 +93,11 @@ def place_of(query: Mapping[str, str], run: str) -> tuple[int, ...]:
 
 def place(written: str, run: str) -> tuple[int, ...]:
     """The numbers of an ID of this run: RUN.CONNECTION, or RUN.CONNECTION.LINK. Raises WrongParameter."""
-    of, *numbers = written.split(".")
-    if of != run or not numbers or not all(each.isascii() and each.isdigit() and len(each) < 20 for each in numbers):
+    run_written, *numbers = written.split(".")
+    if (
+        run_written != run
+        or not numbers
+        or not all(each.isascii() and each.isdigit() and len(each) < 20 for each in numbers)
+    ):
         raise WrongParameter(f"{written[:60]} is no ID of the run {run}")
     return tuple(map(int, numbers))

@@ -81,7 +81,7 @@ def pages(watched: Watched) -> dict[str, Page]:
         "/metrics": show_metrics,
         "/livez": show_live,
         "/readyz": show_ready,
-        **{f"/api/{name}": _of_gateway(watched, of) for name, of in _OF_GATEWAY.items()},
+        **{f"/api/{name}": _of_gateway(watched, page) for name, page in _OF_GATEWAY.items()},
         "/api/gateway": _of_gateway(watched, show_gateway),
     }
 
@@ -91,13 +91,13 @@ def commands(watched: Watched) -> dict[str, Page]:
     return {"/api/connections/close": _of_gateway(watched, close_connection)}
 
 
-def _of_gateway(watched: Watched, of: Callable[[Gateway, Answering, Request], Awaitable[Response]]) -> Page:
+def _of_gateway(watched: Watched, answer: Callable[[Gateway, Answering, Request], Awaitable[Response]]) -> Page:
     async def show(request: Request) -> Response:
         gateway = watched.gateway
         state = state_of(gateway, problems(watched))
         answering = Answering(gateway.realm.run, gateway.clock.epoch_us(), state)
         try:
-            return await of(gateway, answering, request)
+            return await answer(gateway, answering, request)
         except WrongParameter as wrong:
             return answering.refusal(HTTPStatus.BAD_REQUEST, str(wrong))
 

@@ -163,8 +163,8 @@ def _show(log: Log, prefix: str, name: str, as_json: bool, out: TextIO) -> int:
     else:
         out.write(f"  messages {shown_number(stored_in(counted, node))}\n")
     for part, (first, end) in zip(node.parts, found.parts, strict=not found.broken):
-        of = f"partition {part.partition} (store {part.store}): " if node.partitions > 1 else ""
-        out.write(f"  {of}EIDs {first} to {end}\n")
+        which = f"partition {part.partition} (store {part.store}): " if node.partitions > 1 else ""
+        out.write(f"  {which}EIDs {first} to {end}\n")
     for key, value in shown(node.properties).items():
         out.write(f"  {key} {value}\n")
     if node.properties.group_partitions:

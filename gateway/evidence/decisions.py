@@ -39,9 +39,9 @@ class Decisions:
         self._sums_s = self._left_out_s = 0.0
         self._left_out: Counter[str] = Counter()  # by `what`
 
-    def refused(self, has_line: bool, what: str, rule: Decision | None, of: PeerIdentity, **columns: Any) -> None:
+    def refused(self, has_line: bool, what: str, rule: Decision | None, peer: PeerIdentity, **columns: Any) -> None:
         """An attach that was refused, or a fault. `has_line`: what `Notices` said of it."""
-        entry = _entry(what, rule, None, of, columns)
+        entry = _entry(what, rule, None, peer, columns)
         self._on_error(entry)
         if has_line:
             self.waiting.append((rule.origin if rule else None, {**entry, "count": 1}))
@@ -49,18 +49,18 @@ class Decisions:
             self._left_out[what] += 1
 
     def counted(
-        self, what: str, rule: Decision, answer_rule: Decision | None, of: PeerIdentity, **columns: str | None
+        self, what: str, rule: Decision, answer_rule: Decision | None, peer: PeerIdentity, **columns: str | None
     ) -> None:
         """One more of what may come often."""
         if (answer_rule or rule).then.get("condition"):
-            self._on_error(_entry(what, rule, answer_rule, of, columns))
-        who = of.subject.user, of.container, of.address
+            self._on_error(_entry(what, rule, answer_rule, peer, columns))
+        who = peer.subject.user, peer.container, peer.address
         key = (what, id(rule), id(answer_rule), who, *columns.values())
         known = self._sums.get(key)
         if known is not None:
             known[0]["count"] += 1
         elif len(self._sums) < SUMS_MAX:
-            self._sums[key] = {**_entry(what, rule, answer_rule, of, columns), "count": 1}, rule, answer_rule
+            self._sums[key] = {**_entry(what, rule, answer_rule, peer, columns), "count": 1}, rule, answer_rule
         else:
             self._left_out[what] += 1
 
@@ -100,10 +100,16 @@ class Decisions:
 
 
 def _entry(
-    what: str, rule: Decision | None, answer_rule: Decision | None, of: PeerIdentity, columns: dict[str, Any]
+    what: str, rule: Decision | None, answer_rule: Decision | None, peer: PeerIdentity, columns: dict[str, Any]
 ) -> Entry:
     """Fields that are empty are left out."""
-    entry: Entry = {"what": what, "user": of.subject.user, "container": of.container, "address": of.address, **columns}
+    entry: Entry = {
+        "what": what,
+        "user": peer.subject.user,
+        "container": peer.container,
+        "address": peer.address,
+        **columns,
+    }
     for prefix, each in (("", rule), ("answer_", answer_rule)):
         if each is not None:
             entry |= {f"{prefix}table": each.table, f"{prefix}cell": each.cell, f"{prefix}rule": each.rule}

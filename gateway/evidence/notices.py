@@ -106,25 +106,25 @@ class Notices:
     ) -> bool:
         """The same, where the caller writes the line."""
         now_s = self._clock.monotonic_s()
-        of = self._kinds.get(kind)
-        if of is None:
-            of = self._kinds[kind] = _Kind(level, rate, rate.lines, now_s)
-        of.lines = min(rate.lines, of.lines + (now_s - of.filled_s) / rate.line_s)
-        of.filled_s = now_s
-        before_s = of.heard.pop(key, None)
+        allowance = self._kinds.get(kind)
+        if allowance is None:
+            allowance = self._kinds[kind] = _Kind(level, rate, rate.lines, now_s)
+        allowance.lines = min(rate.lines, allowance.lines + (now_s - allowance.filled_s) / rate.line_s)
+        allowance.filled_s = now_s
+        before_s = allowance.heard.pop(key, None)
         is_new = before_s is None or now_s - before_s > FORGET_S
-        if is_new and of.lines >= 1:
-            of.lines -= 1
-            of.heard[key] = now_s
-            while len(of.heard) > KEYS:
-                of.heard.popitem(last=False)
+        if is_new and allowance.lines >= 1:
+            allowance.lines -= 1
+            allowance.heard[key] = now_s
+            while len(allowance.heard) > KEYS:
+                allowance.heard.popitem(last=False)
             return True
         if not is_new:
-            of.heard[key] = now_s
-        if not of.more:
-            of.more_s = now_s
-        of.more += 1
-        of.last = words
+            allowance.heard[key] = now_s
+        if not allowance.more:
+            allowance.more_s = now_s
+        allowance.more += 1
+        allowance.last = words
         return False
 
     def advance(self) -> None:

@@ -95,10 +95,10 @@ class _Peer:
     same: dict[tuple[str | None, ...], RecentError] = field(default_factory=dict)
 
     def take(self, rule: str, now_us: int) -> bool:
-        of = self.rules.get(rule)
-        if of is None:
-            of = self.rules[rule] = _Allowance(RULE_ENTRIES, 1 / RULE_ENTRY_S, RULE_ENTRIES, now_us)
-        return of.take(now_us) and self.allowance.take(now_us)
+        allowance = self.rules.get(rule)
+        if allowance is None:
+            allowance = self.rules[rule] = _Allowance(RULE_ENTRIES, 1 / RULE_ENTRY_S, RULE_ENTRIES, now_us)
+        return allowance.take(now_us) and self.allowance.take(now_us)
 
 
 class RecentErrors:
@@ -171,7 +171,9 @@ class RecentErrors:
             entry.at_us = now_us
         elif peer.take(rule, now_us) and self._allowance.take(now_us):
             entry = self._entry(facts, str(text)[:400], delivery, now_us, count)
-            peer.same = {each: of for each, of in peer.same.items() if now_us - of.first_us < SAME_S * 1e6}
+            peer.same = {
+                each: earlier for each, earlier in peer.same.items() if now_us - earlier.first_us < SAME_S * 1e6
+            }
             peer.same[key] = peer.last[rule] = entry
         else:
             near = peer.last.get(rule) or next(reversed(peer.last.values()), None)
@@ -206,6 +208,6 @@ def _sentence(entry: Mapping[str, Any], table: str, rule: str | None) -> str:
     """What the realm answered, or which rule refuses, for a person who knows neither word."""
     node = f"{entry['node']}: " if entry.get("node") else ""
     if entry.get("answer"):
-        said = IN_FORCE.errors.say(entry["answer"], entry.get("native") or "", MOMENTS.get(table, ""))
-        return f"{node}{said}"
+        sentence = IN_FORCE.errors.say(entry["answer"], entry.get("native") or "", MOMENTS.get(table, ""))
+        return f"{node}{sentence}"
     return f"{node}{_OF_RULES.get(rule or '') or (rule or '').partition('.')[2].replace('-', ' ')}"

@@ -214,8 +214,8 @@ class ConsumingLink(LinkOwner):
         self.connection.fault("outcome-not-agreed", dispositions.state, self.link)
 
     def carry_out(self, state: str, cause: str, dispositions: DispositionRun) -> None:
-        of = dispositions
-        self._carry_out(state, cause, of.peer_settled, of.seqs, of.eids, of.detail)
+        settled = dispositions
+        self._carry_out(state, cause, settled.peer_settled, settled.seqs, settled.eids, settled.detail)
 
     def _carry_out(
         self,
@@ -243,8 +243,8 @@ class ConsumingLink(LinkOwner):
             if ends is None:
                 met.append((decision, some, events))
                 continue
-            for each, of in ((decision, False), (last, True)):
-                places = [at for at, end in enumerate(ends) if end is of]
+            for each, is_last in ((decision, False), (last, True)):
+                places = [at for at, end in enumerate(ends) if end is is_last]
                 if places:
                     met.append((each, [some[at] for at in places], [events[at] for at in places]))
         return met

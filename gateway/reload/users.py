@@ -46,11 +46,11 @@ class UserFile(WatchedFiles):
         users, problems = await asyncio.get_running_loop().run_in_executor(self._workers, read, self._file)
         if problems:
             return [*map(str, problems)]
-        said = self._gateway.users.weakness
+        weakness = self._gateway.users.weakness
         self._authenticator.users = self._gateway.users = users
         self._use(users)
         log.info("the users file was read: %d users", len(users))
-        if users.weakness not in ("", said):
+        if users.weakness not in ("", weakness):
             log.warning("%s", users.weakness)
         return []
 

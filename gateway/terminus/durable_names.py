@@ -42,9 +42,9 @@ def recalled_names(container: str, link: str, all_containers: bool) -> list[Dura
     return names
 
 
-def durable_name(of: Subscriber, volatile: bool = False) -> DurableName:
+def durable_name(subscriber: Subscriber, volatile: bool = False) -> DurableName:
     """With the name that an earlier release gave it. (A volatile one has none: it did not outlive that.)"""
-    container, subscription = of
+    container, subscription = subscriber
     shared = True if container is None else False if container == "" else None  # of both, an earlier name began so: `:`
     barred = "|" in subscription
     is_plain = container != "" and not barred and ":" not in (container or "") + subscription
@@ -55,7 +55,7 @@ def durable_name(of: Subscriber, volatile: bool = False) -> DurableName:
     name = f"{escaped}:{_escaped(subscription).replace('|', _BAR)}{_ESCAPED}"
     if volatile:
         return DurableName(name + _VOLATILE)
-    return DurableName(name, plain, of, False if barred else shared, stays=is_plain)
+    return DurableName(name, plain, subscriber, False if barred else shared, stays=is_plain)
 
 
 def containers_of(durable: Durable) -> list[str]:

@@ -182,8 +182,8 @@ class Sums:
     def nodes(self) -> list[Row]:
         """Each with its figures, the most deliveries and errors first."""
         rows: list[Row] = []
-        for node, of in self.by_node().items():
-            figures = of.figures()
+        for node, sums in self.by_node().items():
+            figures = sums.figures()
             rows.append({"node": node, **{name: figures[name] for name in figures if name not in _OF_NO_NODE}})
         return sorted(rows, key=lambda row: (-sum(row[name] for name in row if name != "node"), row["node"]))
 

@@ -131,9 +131,9 @@ _ENTRIES = 100
 
 
 def _entry(one: Mapping[str, Any]) -> dict[str, Any]:
-    said = {name: text(one.get(name)) or "" for name in ("id", "node", "until", "by", "reason")}
+    texts = {name: text(one.get(name)) or "" for name in ("id", "node", "until", "by", "reason")}
     counts = {name: int(number(one.get(name)) or 0) for name in ("messages", "acknowledged")}
-    return {**said, **counts, "expired": one.get("expired") is True, "found": one.get("found") is True}
+    return {**texts, **counts, "expired": one.get("expired") is True, "found": one.get("found") is True}
 
 
 def _since(path: Path) -> dict[str, int]:
@@ -141,8 +141,8 @@ def _since(path: Path) -> dict[str, int]:
     try:
         if path.stat().st_size > MANIFEST_BYTES:
             return {}
-        said = orjson.loads(path.read_bytes())
-        return {} if said["before"] is None else {name: int(said["counts"][name]) for name in CHANGES}
+        document = orjson.loads(path.read_bytes())
+        return {} if document["before"] is None else {name: int(document["counts"][name]) for name in CHANGES}
     except (OSError, orjson.JSONDecodeError, AttributeError, TypeError, KeyError, ValueError):
         return {}
 

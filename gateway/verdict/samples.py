@@ -25,8 +25,8 @@ class WrongAnswer(Exception):
 class Samples:
     """Of one page: label values and a number each, by name."""
 
-    def __init__(self, of: Mapping[str, list[tuple[Labels, float]]] | None = None) -> None:
-        self._of = of or {}
+    def __init__(self, samples: Mapping[str, list[tuple[Labels, float]]] | None = None) -> None:
+        self._of = samples or {}
 
     def __bool__(self) -> bool:
         return bool(self._of)

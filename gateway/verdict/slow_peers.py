@@ -93,5 +93,5 @@ def _problem(gateway: Standing, row: Row, found: Standstill) -> Problem:
 
 def _with_waiting(gateway: Standing) -> set[tuple[str, str]]:
     """Nodes and durables with messages that could be given now."""
-    of = gateway.samples.all("realmgate_durable_waiting_events")
-    return {(labels.get("node", ""), labels.get("durable", "")) for labels, count in of if count}
+    waiting = gateway.samples.all("realmgate_durable_waiting_events")
+    return {(labels.get("node", ""), labels.get("durable", "")) for labels, count in waiting if count}

@@ -124,9 +124,9 @@ def _explain(arguments: argparse.Namespace, out: TextIO) -> int:
         return write_problems([*problems, *wrong], "text", out)
     try:
         if asks_of_an_error(words):
-            asked = read_error_question(words, errors)
-            tables = compile_profile(rules, asked.get("profile", arguments.profile))
-            out.writelines(f"{line}\n" for line in explain_error(errors, rules, tables, asked))
+            error_question = read_error_question(words, errors)
+            tables = compile_profile(rules, error_question.get("profile", arguments.profile))
+            out.writelines(f"{line}\n" for line in explain_error(errors, rules, tables, error_question))
             return 0
         question = read_question(words, {name: table.words for name, table in rules.items()})
         lines = _answer(rules, question, question.profile or arguments.profile)

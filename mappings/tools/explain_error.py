@@ -43,16 +43,16 @@ def read_error_question(words: list[str], errors: Errors) -> dict[str, str]:
     return given
 
 
-def explain_error(errors: Errors, rules: RuleBook, tables: TableSet, asked: dict[str, str]) -> list[str]:
+def explain_error(errors: Errors, rules: RuleBook, tables: TableSet, question: dict[str, str]) -> list[str]:
     """Lines of text."""
-    code = asked["code"]
+    code = question["code"]
     found = [
         line
         for line in error_lines(errors, tables, code)
-        if line.moment == asked.get("moment", line.moment) and line.realm == asked.get("realm", line.realm)
+        if line.moment == question.get("moment", line.moment) and line.realm == question.get("realm", line.realm)
     ]
     if not found:
-        raise UnknownFact(f"{code} is no code of realm {asked.get('realm')}; leave realm out")
+        raise UnknownFact(f"{code} is no code of realm {question.get('realm')}; leave realm out")
     error = found[0].error
     waits = "" if error.retry_after_ms is None else f"; a peer is advised to wait {error.retry_after_ms} ms"
     lines = [

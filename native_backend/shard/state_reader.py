@@ -65,16 +65,16 @@ def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None)
     states = _states(log, prefix, metadata)
     found = []
     durables = [pair for pair in metadata.each_durable() if node is None or pair[0].name == node.name]
-    nodes = {of.name: of.part(0) for of, _ in durables}
+    nodes = {part.name: part.part(0) for part, _ in durables}
     broken = broken_nodes.find(log, nodes.values(), CONTROL_S)[1]
-    for of, durable in durables:
+    for part, durable in durables:
         recovered = states.get((durable.store, durable.name))
         state = recovered.state if recovered is not None else AckState(durable.start)
-        wrong = broken.get(of.name)
+        wrong = broken.get(part.name)
         begin = end = state.position
         if wrong is None:
-            begin, end = log.control.bounds(of.topic, of.partition)
-        found.append(StoredState(of, durable, state, begin, end, wrong))
+            begin, end = log.control.bounds(part.topic, part.partition)
+        found.append(StoredState(part, durable, state, begin, end, wrong))
     return sorted(found, key=lambda one: (one.node.name, one.durable.name, one.node.partition))
 
 

@@ -148,7 +148,7 @@ class _Opening:
         if any(self._shard.opened(part, str(name)) is not dispatch for part, dispatch in found):
             return LogError(Failure("not-found", f"durable {name!r} was deleted"))
         columns = zip_longest(zip(parts, seen, strict=True), self._dispatches)
-        return [OpenedStore(part, start, last, of) for (part, (start, last)), of in columns]
+        return [OpenedStore(part, start, last, opened) for (part, (start, last)), opened in columns]
 
 
 def _beginning(request: Subscribe) -> Beginning:

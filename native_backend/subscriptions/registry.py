@@ -57,8 +57,8 @@ class SubscriptionRegistry:
     def _grown(self, node: Node | None) -> None:
         """Consumers of a node that has more partitions now must attach again."""
         for subscription in list(self._open) if node is not None else ():
-            of = subscription.node
-            if node is not None and of.topic_id == node.topic_id and of.partitions < node.partitions:
+            held = subscription.node
+            if node is not None and held.topic_id == node.topic_id and held.partitions < node.partitions:
                 subscription.revoke(_GROWN, "in-use")
 
     def begin(self, request: Subscribe, owner: object) -> None:
@@ -182,11 +182,11 @@ class SubscriptionRegistry:
             self._begun(owner, subscription if error is None else error)
 
         durable, terms = dispatch.durable, request.terms
-        of = owner_after(durable, request.subject, terms) if request.owned else durable.owner
-        if (durable.terms, durable.owner) == (terms, of):
+        new_owner = owner_after(durable, request.subject, terms) if request.owned else durable.owner
+        if (durable.terms, durable.owner) == (terms, new_owner):
             agreed(None)
         else:
-            self._shard.change(dispatch, replace(durable, terms=terms, owner=of), agreed)
+            self._shard.change(dispatch, replace(durable, terms=terms, owner=new_owner), agreed)
 
     def _begun(self, owner: object, result: Subscription | LogError) -> None:
         if isinstance(result, LogError):

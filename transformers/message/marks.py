@@ -47,9 +47,9 @@ def _delay(section: bytes) -> bytes:
     except DecodeError:
         return b""
     pairs = found.value.pairs if isinstance(found, Described) and isinstance(found.value, AmqpMap) else []
-    asked = {str(key): value for key, value in pairs if isinstance(key, str)}
+    annotations = {str(key): value for key, value in pairs if isinstance(key, str)}
     for name, sign in ((_TIME, b""), (_DELAY, b"+")):
-        value = asked.get(name)
+        value = annotations.get(name)
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MS_MAX:
             return b";D%s%d" % (sign, value)
     return b""

@@ -63,8 +63,8 @@ def _given(log: Log, prefix: str, since: int) -> list[dict[str, Any]]:
             found.append(_document(given_at(value), command, replies.get(command.id)))
         elif note is not None:
             command = Command(note.id, "count", note.node, 0, "", 0, who=note.who, why=note.why)
-            of = {"what": note.what, "node": note.node or None, "change": note.change}
-            found.append(_document(given_at(value), command, replies.get(note.id)) | of)
+            columns = {"what": note.what, "node": note.node or None, "change": note.change}
+            found.append(_document(given_at(value), command, replies.get(note.id)) | columns)
     return found
 
 

@@ -124,8 +124,8 @@ class _Login:
         code, fields = self._frame(_CHALLENGE, _OUTCOME)
         if code == _OUTCOME:
             self._outcome(fields, mechanism)
-        said = fields[code == _OUTCOME]
-        return said.decode() if isinstance(said, bytes) else "", code == _OUTCOME
+        field = fields[code == _OUTCOME]
+        return field.decode() if isinstance(field, bytes) else "", code == _OUTCOME
 
     def _outcome(self, fields: list[Any], mechanism: str) -> None:
         code = fields[0]

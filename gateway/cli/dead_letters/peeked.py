@@ -121,8 +121,8 @@ def _letter(one: Peeked, now_ms: int) -> tuple[str, ...]:
 
 
 def _given_up_ms(one: Peeked) -> int:
-    said = one.letter.get("time")
-    return said if isinstance(said, int) else one.event.at_ms
+    time_ms = one.letter.get("time")
+    return time_ms if isinstance(time_ms, int) else one.event.at_ms
 
 
 def _age(milliseconds: int) -> str:

@@ -55,14 +55,14 @@ def examine(config: Path, reports: Path | None, timeout_s: float = ANSWER_S) -> 
         wrong = [*_mistakes("configuration", error.problems)]
         return 2, [*wrong, not_looked_at("all else", "the configuration cannot be read")]
     now_s, until_s = SystemClock().epoch_us() / 1e6, time.monotonic() + timeout_s
-    asked = [_Asked(check, look) for check, look in _machine(settings, reports, now_s)]
+    looks = [_Asked(check, look) for check, look in _machine(settings, reports, now_s)]
     looking = _Realm(settings, now_s, timeout_s)
     in_realm = _Asked("realm", looking.look)
     findings = [*_configuration(config, settings), *_tables(settings)]
-    findings += asked[0].findings(until_s, timeout_s)  # /health: the gateway knows best
+    findings += looks[0].findings(until_s, timeout_s)  # /health: the gateway knows best
     in_realm.join(max(0.0, until_s - time.monotonic()))
     findings += looking.findings()
-    for each in asked[1:]:
+    for each in looks[1:]:
         findings += each.findings(until_s, timeout_s)
     wrong = [each for each in findings if each.status in ("warn", "FAIL")]
     return (int(bool(wrong)) if looking.reached else 2), findings

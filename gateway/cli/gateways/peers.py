@@ -119,7 +119,7 @@ def _close(arguments: argparse.Namespace, urls: list[str], out: TextIO) -> int:
     problems: dict[str, str] = {}
     if len(urls) > 1:
         answers, problems = of_each(urls, lambda url: ask(url, "/api/connections", {"limit": "1"})[0]["run"])
-        urls = [url for url, of in answers.items() if of == run][:1]
+        urls = [url for url, gateway_run in answers.items() if gateway_run == run][:1]
     for url in urls:
         query = {"id": arguments.id, "reason": arguments.reason}
         [gateway] = ask(url, "/api/connections/close", query, "POST", who_am_i(arguments.behalf))

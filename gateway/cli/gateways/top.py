@@ -122,7 +122,7 @@ def nodes_of(links: Iterable[LinkRate]) -> list[NodeRate]:
     by_node: dict[str, list[LinkRate]] = {}
     for link in links:
         by_node.setdefault(link.node, []).append(link)
-    found = [_node(name, of) for name, of in by_node.items()]
+    found = [_node(name, samples) for name, samples in by_node.items()]
     return sorted(found, key=lambda node: (-node.rate_in - node.rate_out, node.node))
 
 

@@ -55,13 +55,13 @@ def read_event(log: Log, metadata: Metadata, place: Place) -> StoredEvent | str:
     return StoredEvent(place, node, records.timestamps_ms[0], records.keys[0] or b"", records.values[0])
 
 
-def copies(log: Log, node: Node, of: Place, at_ms: int) -> list[Place]:
+def copies(log: Log, node: Node, original: Place, at_ms: int) -> list[Place]:
     """The copies of an event in a store, made at that time: they are in the journal's transaction. Blocks; raises
     LogError."""
     try:
         first, end = log.control.bounds(node.topic, node.partition, _DEADLINE_S)
         start = first_at(log, node.topic, node.partition, (first, end), at_ms - SLACK_MS, _DEADLINE_S)
-        begin, found = event_key.copies_of(*of), []
+        begin, found = event_key.copies_of(*original), []
         for eids, times_ms, keys, _ in stretches(log, node.topic, node.partition, start, end, headed=True):
             pairs = zip(eids, keys, strict=True)
             found += [(node.store, eid) for eid, key in pairs if key is not None and key.startswith(begin)]

@@ -46,6 +46,6 @@ class Holders:
 
 def _holder(url: str, gateway: dict[str, Any], link: dict[str, Any]) -> dict[str, Any]:
     held = link["held"]
-    of = {"link": link["name"], **{key: link[key] for key in ("container", "user", "address", "id")}}
+    fields = {"link": link["name"], **{key: link[key] for key in ("container", "user", "address", "id")}}
     since = iso(gateway["at_us"] - round(held["age_s"] * 1e6))
-    return {**of, "since": since, "gateway": url, "run": gateway["run"], "seq": held["seq"]}
+    return {**fields, "since": since, "gateway": url, "run": gateway["run"], "seq": held["seq"]}

@@ -211,8 +211,8 @@ class Life:
             at_us, delivery = record["at"], (record["run"], seq)
             answer = outcomes.pop(delivery, None) if seq else None
             if seq:
-                of = {"run": record["run"], "seq": seq, "durable": entry["durable"]}
-                self.steps.append(Step("given", None, at_us, place, of, answer))
+                fields = {"run": record["run"], "seq": seq, "durable": entry["durable"]}
+                self.steps.append(Step("given", None, at_us, place, fields, answer))
                 if answer is None:
                     self.not_recorded.append(
                         f"to which link {delivery[0]}:{seq} was given, and how that peer was answered"
@@ -222,11 +222,11 @@ class Life:
             )
         # The others have no entry in the journal: of a subscriber without a durable, or refused.
         for answer in outcomes.values():
-            of = {"run": answer.run, "seq": answer.seq, "durable": answer.group["durable"]}
+            fields = {"run": answer.run, "seq": answer.seq, "durable": answer.group["durable"]}
             if answer.group["direction"] == "subscribe":
-                self.steps.append(Step("given", None, answer.at_us, answer.place, of, answer))
-                of = {**of, "operation": answer.group["operation"], "cause": answer.group["cause"]}
-                self.steps.append(Step("ended", answer.at_us, answer.at_us, answer.place, of, answer))
+                self.steps.append(Step("given", None, answer.at_us, answer.place, fields, answer))
+                fields = {**fields, "operation": answer.group["operation"], "cause": answer.group["cause"]}
+                self.steps.append(Step("ended", answer.at_us, answer.at_us, answer.place, fields, answer))
 
     def _of_entry(self, record: dict[str, Any], entry: dict[str, Any], place: Place, seq: int) -> dict[str, Any]:
         fields = {key: entry[key] for key in ("durable", "operation", "cause")}
@@ -246,17 +246,17 @@ class Life:
             command = self._command(cause.removeprefix("command "), record["at"])
             who = command.get("who") if command is not None else None  # an earlier release did not say
             if command is not None:
-                said = {"who": who, "why": command["why"]} if who else {}
-                fields["command"] = {"what": command["what"], "at": iso(command["at"]), **said}
+                origin = {"who": who, "why": command["why"]} if who else {}
+                fields["command"] = {"what": command["what"], "at": iso(command["at"]), **origin}
             if not who:
                 self.not_recorded.append(f"by whom the command {cause.removeprefix('command ')} was given")
         return fields
 
-    def _copies_in(self, store: int, of: Place) -> list[Place]:
+    def _copies_in(self, store: int, original: Place) -> list[Place]:
         return [
             place
             for place, event in self.events.items()
-            if place[0] == store and isinstance(event, StoredEvent) and event_key.copied_from(event.key) == of
+            if place[0] == store and isinstance(event, StoredEvent) and event_key.copied_from(event.key) == original
         ]
 
     def _command(self, command: str, at_us: int) -> dict[str, Any] | None:

@@ -46,13 +46,13 @@ def _answer(step: Step, reasons: Reasons) -> dict[str, Any]:
 def refusal(outcome: Outcome, reasons: Reasons) -> dict[str, Any]:
     """A publish that was never stored."""
     group = outcome.group
-    of: dict[str, Any] = {
+    document: dict[str, Any] = {
         "at": iso(outcome.at_us),
         "what": "refused" if group["answer"] != "indeterminate" else "answered",
     }
-    of |= {"node": group["node"], "run": outcome.run, "seq": outcome.seq}
+    document |= {"node": group["node"], "run": outcome.run, "seq": outcome.seq}
     answer = {key: group[key] for key in ("operation", "answer", "native", "outcome", "condition", "class")}
-    return of | _link(outcome) | answer | {"rules": [*reasons.rules(outcome)]}
+    return document | _link(outcome) | answer | {"rules": [*reasons.rules(outcome)]}
 
 
 def _link(outcome: Outcome) -> dict[str, Any]:
