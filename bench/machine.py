@@ -31,10 +31,10 @@ class Machine:
 
     def measured(self, run: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """What `run(*arguments)` reports, `foreign_cpu` and, where it has ever settled, `core_speed` beside it."""
-        begin, all_before, ours_before = time.monotonic(), _busy_s(), self._ours_s()
+        begin, all_before, ours_before = time.monotonic(), _busy_s(), self.ours_s()
         report = run(*arguments)
         seconds = time.monotonic() - begin
-        foreign_s = (_busy_s() - all_before) - (self._ours_s() - ours_before)
+        foreign_s = (_busy_s() - all_before) - (self.ours_s() - ours_before)
         foreign_cpu = round(max(0.0, foreign_s / (seconds * self.cores)), 3)
         speed = {} if self._speed is None else {"core_speed": self._speed}
         return {**report, "foreign_cpu": foreign_cpu, **speed}
@@ -53,7 +53,7 @@ class Machine:
         os.sync()  # writing is work, too
         return self._speeds.speed() >= FULL
 
-    def _ours_s(self) -> float:
+    def ours_s(self) -> float:
         times = os.times()  # the clients are our children
         return times.user + times.system + times.children_user + times.children_system + sum(map(used_s, self.pids))
 

@@ -89,7 +89,7 @@ class Plan:
             def take(_: str) -> Iterator[Taken]:
                 yield "in", self.machine.measured(produce, self.systems.broker.bootstrap, "bare", case)
 
-            self._keep("producer", case, take)
+            self.keep("producer", case, take)
 
     def _one(self, system: str, address: str, case: Case) -> None:
         def take(queue: str) -> Iterator[Taken]:
@@ -97,7 +97,7 @@ class Plan:
             yield "out", self.machine.measured(move_out, address, queue, case)
             yield "both", self.machine.measured(move_both, address, queue, case)
 
-        self._keep(system, case, take)
+        self.keep(system, case, take)
 
     def _paced(self, system: str, address: str, size: int) -> None:
         """Latency of the accept at half the system's own top rate, from when each message was due."""
@@ -112,9 +112,9 @@ class Plan:
             move_out(address, queue, case)
 
         for _ in range(self.repeat):
-            self._keep(system, case, take)
+            self.keep(system, case, take)
 
-    def _keep(self, system: str, case: Case, take: Callable[[str], Iterator[Taken]]) -> None:
+    def keep(self, system: str, case: Case, take: Callable[[str], Iterator[Taken]]) -> None:
         """Keep what is taken from a queue of its own (what a failed run left behind has no effect), on a machine that
         has settled (no run pays for the log of another). What was taken while the cores slowed down is taken again."""
         while True:

@@ -119,10 +119,10 @@ class Look:
                 process_group=0,
             )
             self._running.append(process)
-            code = self._ended(process, record)
+            code = self.ended(process, record)
         return Room(room, code, time.monotonic() - began, read(record), printed.read_text(errors="replace"))
 
-    def _ended(self, process: subprocess.Popen[bytes], record: Path) -> int | None:
+    def ended(self, process: subprocess.Popen[bytes], record: Path) -> int | None:
         """Its exit code; None: no test of it has begun or ended for `hang_s`, and it was killed. A room that goes on
         hangs never, however slow the machine is."""
         written, since = -1, time.monotonic()

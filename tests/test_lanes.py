@@ -198,7 +198,7 @@ def test_a_room_hangs_where_no_test_goes_on_however_long_it_takes(
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
     monkeypatch.setattr(lanes, "end", ended.append)
     process = Slow()
-    assert look._ended(process, record) == exit_code  # type: ignore[arg-type]
+    assert look.ended(process, record) == exit_code  # type: ignore[arg-type]
     assert ended == ([process] if exit_code is None else [])
 
 

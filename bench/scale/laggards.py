@@ -18,6 +18,7 @@ from native_backend.nodes.metadata import realm_topic
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import NodeKind
 from native_backend.subscriptions.subscription import Subscription
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import World
 
@@ -48,7 +49,7 @@ def laggards(world: World, backlog: int, count: int) -> dict[str, Any]:
         "laggards": count,
         "held_mb": round(held_mb, 1),
         "grown_mb": round(grown_mb),
-        "bound_mb": round(realm.realm._context.limits.feed_bytes / 1e6),
+        "bound_mb": round(context_of(realm.realm).limits.feed_bytes / 1e6),
         "events_per_s": round(count * min(TAKEN, backlog // count) / seconds),
     }
 
@@ -75,7 +76,7 @@ def follow(realm: RealmProcess, subscriptions: list[Subscription], each: int, be
                 left[at] -= count
                 seq += count
         realm.realm.poll()
-        held = max(held, realm.realm._context.windows.held_bytes / 1e6)
+        held = max(held, context_of(realm.realm).windows.held_bytes / 1e6)
         grown = max(grown, resident_mb() - before_mb)
         realm.world.pass_time()
     return held, grown

@@ -42,19 +42,19 @@ class Login:
         """Of a page: where one logs in; it leads back."""
         if self.is_in(request):
             return None
-        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        return RedirectResponse(f"/login?next={quote(asked, safe='')}", 303)
+        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"/login?next={quote(target, safe='')}", 303)
 
     async def page(self, request: Request) -> Response:
         if self._sessions is None:
             return RedirectResponse("/", 303)
         if request.method != "POST":
-            return self._form(_next(request.query_params.get("next", "")), "", 200)
+            return self._form(next_page(request.query_params.get("next", "")), "", 200)
         body = await body_of(request)
         if body is None:
             return PlainTextResponse(f"more than {BODY_BYTES} octets\n", 413)
         given = dict(parse_qsl(body.decode("utf-8", "replace")))
-        following = _next(given.get("next", ""))
+        following = next_page(given.get("next", ""))
         address = request.client.host if request.client is not None else ""
         token = await self._sessions.log_in(given.get("user", ""), given.get("password", ""), address)
         if token is None:
@@ -85,7 +85,7 @@ class Login:
         return request.cookies.get(self._cookie, "")
 
 
-def _next(written: str) -> str:
+def next_page(written: str) -> str:
     """A page of this console; never another site."""
     parts = urlsplit(written)
     is_ours = written.startswith("/") and not written.startswith(("//", "/\\")) and not parts.netloc

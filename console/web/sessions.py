@@ -88,9 +88,9 @@ class Sessions:
             return None
         self._throttle.succeeded(address, name)
         log.info("%a has logged in from %s", name, address)
-        return self._begin(name)
+        return self.begin(name)
 
-    def _begin(self, name: str) -> str:
+    def begin(self, name: str) -> str:
         token = secrets.token_urlsafe(32)
         self._sessions[token] = _Session(name, self._clock.monotonic_s() + SESSION_S)
         while len(self._sessions) > SESSIONS:

@@ -8,7 +8,7 @@ from typing import Final
 
 from gateway.evidence.recent_errors import GIVEN_UP
 
-_CLIENT: Final = (
+CLIENT: Final = (
     "the client breaks the protocol: look for a newer version of its library, and report this line to its maker"
 )
 _LOOK: Final = "run realmgate doctor; /health names what is wrong with the realm"
@@ -62,7 +62,7 @@ OF_FAULTS: Final[Mapping[str, str]] = {
     "link-name-in-use": "two links of one container have one name: give each its own",
     "invalid-terminus": "the address, or a capability of the attach, is none of those in docs/queues.md and"
     " docs/durables.md",
-    "over-credit": _CLIENT,
+    "over-credit": CLIENT,
     "answer-too-large": "let the client take frames of at least 4 KiB, or use shorter names",
     "message-malformed": "the application, or its library, sends octets that are no AMQP message",
 }
@@ -96,7 +96,7 @@ OF_CONDITIONS: Final[Mapping[str, str]] = {
     "amqp:precondition-failed": "what the application relied on does not hold any more: let it begin anew",
     "amqp:internal-error": _LOOK,
 }
-_ASK_THE_RULE: Final = "the rule's reason says why: realmgate mappings explain"
+ASK_THE_RULE: Final = "the rule's reason says why: realmgate mappings explain"
 _RIGHTS: Final = {"publish": "publish", "subscribe": "subscribe"}
 
 
@@ -121,9 +121,9 @@ def remedy_for(facts: Mapping[str, str | None], node_names: Sequence[str] = (), 
     if facts.get("what") == "declare" and condition == "amqp:resource-limit-exceeded":
         text = _DISCHARGE
     elif fault:
-        text = OF_FAULTS.get(fault, _CLIENT)
+        text = OF_FAULTS.get(fault, CLIENT)
     else:
-        text = OF_ANSWERS.get(answer or "") or OF_CONDITIONS.get(condition or "") or _ASK_THE_RULE
+        text = OF_ANSWERS.get(answer or "") or OF_CONDITIONS.get(condition or "") or ASK_THE_RULE
     right = _RIGHTS.get(facts.get("direction") or "", "RIGHT")
     if text is _FULL and facts.get("native") not in (None, answer):
         text = _NO_ROOM

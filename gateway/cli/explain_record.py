@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
         out.write(f"no tables are kept under digest {record['digest']}\n")
         return 1
     out.write(f"decided by tables {tables.digest} of profile {tables.profile}\n")
-    same = [_decide_again(tables, group, side, settings, out) for side in ("", "answer_") if group[f"{side}table"]]
+    same = [decide_again(tables, group, side, settings, out) for side in ("", "answer_") if group[f"{side}table"]]
     return 0 if all(same) else 1
 
 
@@ -71,7 +71,7 @@ def _write_error(group: dict[str, Any], seq: int, out: TextIO) -> None:
             out.write(f"  error    {' '.join(each for each in words if each != 'null')}\n")
 
 
-def _decide_again(tables: TableSet, group: dict[str, Any], side: str, settings: Settings, out: TextIO) -> bool:
+def decide_again(tables: TableSet, group: dict[str, Any], side: str, settings: Settings, out: TextIO) -> bool:
     """One of the two decisions of a delivery: what came, and what the realm answered."""
     name, cell, recorded = group[f"{side}table"], group[f"{side}cell"], group[f"{side}rule"]
     decision = tables[name].cells[cell]

@@ -47,7 +47,7 @@ def run(argv: list[str]) -> int:
             return _tell([f"realmgate: {clash}"])
         if argv and argv[0] in _PASSED:
             return _PASSED[argv[0]](argv[1:])
-        arguments = _parser(argv[0] if argv else "").parse_args(argv)
+        arguments = build_parser(argv[0] if argv else "").parse_args(argv)
         find_configuration(arguments)
         code = _COMMANDS.get(arguments.command, _configured)(arguments)
         sys.stdout.flush()
@@ -61,7 +61,7 @@ def run(argv: list[str]) -> int:
         return 130
 
 
-def _parser(command: str = "") -> argparse.ArgumentParser:
+def build_parser(command: str = "") -> argparse.ArgumentParser:
     """Of all commands. With `command`, the arguments of some others are left out: what those need is imported in more
     time than a command takes."""
     from gateway.cli.audit.arguments import add_audit

@@ -14,7 +14,7 @@ from gateway.frames.frames import DISPOSITION
 from gateway.frames.performatives import COMPOSITES
 from transformers.codec import Described, Symbol, ULong, encode
 
-_NUMBERS: Final = {composite.symbol: code for code, composite in COMPOSITES.items()}
+NUMBERS: Final = {composite.symbol: code for code, composite in COMPOSITES.items()}
 _NO_STATE: Final = ULong(0xFFFF_FFFF_FFFF_FFFF)  # a descriptor that AMQP does not define
 _STATE_AT: Final = 4  # in a disposition
 _HEAD: Final = struct.Struct(">IBBH")
@@ -47,7 +47,7 @@ def _with_numbered_state(disposition: Described) -> Described:
 def _numeric(value: Any) -> Any:
     """`value` itself where nothing changes. Only lists are looked into: maps belong to the applications."""
     if isinstance(value, Described):
-        number = _NUMBERS.get(value.descriptor) if isinstance(value.descriptor, Symbol) else None
+        number = NUMBERS.get(value.descriptor) if isinstance(value.descriptor, Symbol) else None
         inner = _numeric(value.value)
         if number is None and inner is value.value:
             return value

@@ -48,7 +48,7 @@ class CreditPool:
         self.granted = 0  # given out and not yet completed, over all links
         self.lent = 0  # the part of it above the floors
         self._percent = percent
-        self._lent_to: Counter[str] = Counter()  # by holder
+        self.lent_to: Counter[str] = Counter()  # by holder
         self.stopped = False  # the gateway is closing: nothing is granted any more
 
     def open_account(self, holder: str = "", borrower: Borrower | None = None) -> CreditAccount:
@@ -78,7 +78,7 @@ class CreditPool:
     def room(self, account: CreditAccount) -> int:
         """How much more this link can be given."""
         percent, free = self._percent(), self._shared - self.lent
-        mine = self._lent_to[account.holder] * (100 - percent)
+        mine = self.lent_to[account.holder] * (100 - percent)
         lendable = -((mine - percent * free) // 100)  # all but the last of it as if it were lent one by one
         return max(0, self.floor - account.granted) + max(0, min(free, lendable))
 
@@ -89,9 +89,9 @@ class CreditPool:
         lent = max(0, account.granted - self.floor) - max(0, before - self.floor)
         if lent:
             self.lent += lent
-            self._lent_to[account.holder] += lent
-            if not self._lent_to[account.holder]:
-                del self._lent_to[account.holder]
+            self.lent_to[account.holder] += lent
+            if not self.lent_to[account.holder]:
+                del self.lent_to[account.holder]
 
 
 class CreditAccount:

@@ -161,9 +161,9 @@ class Server:
                 self.loop.time(), self.gateway.realm.busy, bool(self.gateway.ready)
             )
             due_s = self.gateway.heartbeats.due_s - self.gateway.clock.monotonic_s()
-            self._schedule(min(interval_s, max(due_s, 0.0)))
+            self.schedule(min(interval_s, max(due_s, 0.0)))
 
-    def _schedule(self, interval_s: float) -> None:
+    def schedule(self, interval_s: float) -> None:
         due = self.loop.time() + interval_s
         if self._timer is not None:
             if self._due <= due + BUSY_INTERVAL_S:
@@ -248,7 +248,7 @@ class Server:
 
     def soon(self) -> None:
         """Something was submitted: look for its answer at the busy pace."""
-        self._schedule(BUSY_INTERVAL_S)
+        self.schedule(BUSY_INTERVAL_S)
 
     def _on_pressure(self, pressure: bool) -> None:
         for port in self.sockets.values():

@@ -25,8 +25,8 @@ _LOG = logging.getLogger(__name__)
 _ENDS = ("acknowledge", "discard")
 _SINGLY = (*_ENDS, "dead-letter", "expired", "filtered", "return")  # what concerns its own events only
 _FIRST_READ = 100  # records, before their size is known
-_STRETCH_BYTES = 32 << 20
-_GATHERED = 500_000  # events that wait to be applied: 20 MB
+STRETCH_BYTES = 32 << 20
+GATHERED = 500_000  # events that wait to be applied: 20 MB
 States = dict[Key, Recovered]
 
 
@@ -86,7 +86,7 @@ class _Replay:
             self._at_us = record["at"]
             for entry in record["entries"]:
                 self._entry(offset, entry)
-        if self._count >= _GATHERED:
+        if self._count >= GATHERED:
             self.flush()
 
     def _entry(self, offset: int, entry: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def _stretches(log: Log, topic: str, start: int, end: int, stretch: int) -> Iter
         yield records
         start = records.next
         size = sum(len(value or b"") for value in records.values)
-        fit = _STRETCH_BYTES * len(records.values) // max(1, size)
+        fit = STRETCH_BYTES * len(records.values) // max(1, size)
         count = max(1, min(fit, stretch, 8 * count))
 
 

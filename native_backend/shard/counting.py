@@ -60,7 +60,7 @@ class Counting:
         self._running = False
         self._as_of: tuple[int, int] | None = None
         self._stores = 0  # that there were at the last step; until it is looked first, all of them are due then
-        self._due_s = self._round_s = 0.0
+        self.due_s = self._round_s = 0.0
         self._read = _FIRST_READ
         context.metadata.on_changed.append(self._changed)
 
@@ -68,8 +68,8 @@ class Counting:
         if self._running:
             return
         now_s, limits = self._context.clock.monotonic_s(), self._context.limits
-        if now_s >= self._due_s:
-            self._due_s = now_s + limits.count_interval_s
+        if now_s >= self.due_s:
+            self.due_s = now_s + limits.count_interval_s
             self._gather(now_s)
         elif self._as_of is not None and len(self._context.metadata.stores) > self._stores:
             self._take_up_new()

@@ -55,7 +55,7 @@ class Shard:
         self._expected: Counter[Key] = Counter()  # links on their way, to all stores of a durable
         self._deleting: dict[Key, list[Callable[[LogError | None], None]]] = {}  # and who waits for that
         self._delete_failed: set[Key] = set()  # could not be erased: who comes next does that, or the next start
-        self._counting = Counting(context, self.state)
+        self.counting = Counting(context, self.state)
         self.depths = Depths(context, metadata, self)
         self._group_offsets = GroupOffsetWriter(context, self.depths)
         self._queue_trimmer = QueueTrimmer(context, self.low_watermarks)
@@ -66,7 +66,7 @@ class Shard:
         self._journal_ends = JournalEnds(context, metadata, self.snapshots)
         context.journal.on_fenced = self._fenced
         context.journal.on_shorter = lambda missing: self._journal_ends.noticed(missing, self.states())
-        context.journal.on_stored = self._counting.stored
+        context.journal.on_stored = self.counting.stored
         metadata.on_changed.append(self._changed)
 
     def claim(self) -> None:
@@ -86,7 +86,7 @@ class Shard:
             if recovered.deleted:  # and the process that did it was killed
                 durable = self._metadata.durable(self._metadata.stores[store].part(0), name)
                 if durable is not None:  # else it went with another of its stores
-                    self._erase(durable)
+                    self.erase(durable)
                     self._forget(durable)
                 del self._recovered[store, name]
 
@@ -172,7 +172,7 @@ class Shard:
         journal = self._context.journal
         if journal.fenced:
             return
-        self._counting.advance()
+        self.counting.advance()
         self._group_offsets.advance()
         self._queue_trimmer.advance()
         self._evidence_trimmer.advance()
@@ -276,7 +276,7 @@ class Shard:
             done(result)
             self.end_delete(*key, result)
 
-        self._context.worker.submit(lambda: self._erase(durable), erased)
+        self._context.worker.submit(lambda: self.erase(durable), erased)
 
     def _forget(self, durable: Durable) -> None:
         self._group_offsets.forget(durable.group)
@@ -288,7 +288,7 @@ class Shard:
         node = self._metadata.stores.get(durable.store)
         return [part.store for part in node.parts] if node is not None else [durable.store]
 
-    def _erase(self, durable: Durable) -> None:
+    def erase(self, durable: Durable) -> None:
         """Blocks; raises LogError. Until the metadata has gone recovery begins this again; it finds it by a snapshot:
         those go last."""
         log, prefix, deadline_s = self._context.log, self._context.prefix, self._context.limits.control_deadline_s
@@ -301,7 +301,7 @@ class Shard:
             return
         self._closing = True
         self.snapshots.close(self._open, until_s)
-        self._counting.finish(until_s)
+        self.counting.finish(until_s)
         self._group_offsets.close(until_s)
 
     def _opener(self, node: Node, name: str, known: Durable | None, begins: Beginning) -> Callable[[], Found]:

@@ -38,7 +38,7 @@ def keep(plan: Plan) -> list[str]:
         queues.append(queue)
         return taking(queues)
 
-    plan._keep("kafka", CASE, take)
+    plan.keep("kafka", CASE, take)
     return queues
 
 
@@ -62,6 +62,6 @@ def test_a_run_that_failed_is_never_thrown_away(plan: Plan, monkeypatch: pytest.
         yield from taking([queue])
         raise RunFailed("exit 1")
 
-    plan._keep("kafka", CASE, take)
+    plan.keep("kafka", CASE, take)
     assert plan.failures == ["kafka, 100 B, 1000 in flight: exit 1"]
     assert (len(plan.samples[KEY]), plan.retaken) == (1, [])

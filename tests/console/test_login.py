@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from console.limits import SESSION_S, SESSIONS
-from console.web.login import _next
+from console.web.login import next_page
 from console.web.sessions import Sessions
 from tests.console.scripted_admin import scripted_admin
 from tests.kit.patience import until
@@ -119,7 +119,7 @@ def test_sessions_are_few_and_end(users: Path) -> None:
     sessions = Sessions(users, (), clock)
     [first] = asyncio.run(_tokens(sessions, 1))
     assert first and sessions.user(first) == "ann" and sessions.user("") is None
-    tokens = [sessions._begin("ann") for _ in range(SESSIONS)]
+    tokens = [sessions.begin("ann") for _ in range(SESSIONS)]
     assert sessions.user(first) is None and sessions.user(tokens[0]) == "ann", "the oldest went"
     clock.now_s += SESSION_S + 1
     assert sessions.user(tokens[-1]) is None
@@ -147,7 +147,7 @@ def test_who_guesses_waits(users: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_file_that_is_wrong_leaves_the_users_as_they_were(users: Path) -> None:
     clock = StoppedClock()
     sessions = Sessions(users, (), clock)
-    token = sessions._begin("ann")
+    token = sessions.begin("ann")
     other = users.with_suffix(".new")
     other.write_text("users: [")
     other.replace(users)
@@ -158,7 +158,7 @@ def test_a_file_that_is_wrong_leaves_the_users_as_they_were(users: Path) -> None
 def test_a_file_that_goes_is_named_until_it_is_back(users: Path, caplog: pytest.LogCaptureFixture) -> None:
     clock = StoppedClock()
     sessions = Sessions(users, (), clock)
-    token = sessions._begin("ann")
+    token = sessions.begin("ann")
     away = users.rename(users.with_suffix(".away"))
     clock.now_s += 2
     assert sessions.user(token) == "ann" and "No such file" in sessions.problem and "No such file" in caplog.text
@@ -170,7 +170,7 @@ def test_a_file_that_goes_is_named_until_it_is_back(users: Path, caplog: pytest.
 def test_a_file_of_the_same_time_and_size_is_read(users: Path) -> None:
     clock = StoppedClock()
     sessions = Sessions(users, (), clock)
-    token, status = sessions._begin("ann"), users.stat()
+    token, status = sessions.begin("ann"), users.stat()
     users.write_text(users.read_text().replace("ann:", "eve:"))
     os.utime(users, ns=(status.st_atime_ns, status.st_mtime_ns))
     clock.now_s += 2
@@ -186,4 +186,4 @@ def test_a_file_of_the_same_time_and_size_is_read(users: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_login_leads_to_a_page_of_its_own(written: str, leads_to: str) -> None:
-    assert _next(written) == leads_to
+    assert next_page(written) == leads_to

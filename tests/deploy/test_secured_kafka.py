@@ -176,7 +176,7 @@ def attached_until_allowed(peer: Peer, node: str) -> None:
         peer.send(frames.attach_receiver(node, 9, f"attempt-{number}"))
         attached = peer.expect("attach")
         if attached.field(5) is not None:
-            peer._sent[9], peer._theirs[9] = 0, attached.field(1)
+            peer.delivered[9], peer.gateway_handles[9] = 0, attached.field(1)
             return
         peer.expect("detach")
         peer.send(frames.detach(9))

@@ -143,11 +143,11 @@ class Witness:
         names: set[str] = set()
         while {"disposition", "transfer"} - names:
             assert time.monotonic() < deadline, f"the witness was not served: message {number}, {names}"
-            self._peer._read(0.2)
+            self._peer.read(0.2)
             for seen in self._peer.seen:
                 names.add(seen.name)
                 if seen.name == "transfer":
-                    self._peer._sent[1] += 1
+                    self._peer.delivered[1] += 1
                     self._peer.settle([seen.field(1)], frames.state("accepted"))
                     self._peer.credit(5)
             self._peer.seen.clear()

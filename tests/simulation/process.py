@@ -18,6 +18,7 @@ from native_backend.log.port import LogError
 from native_backend.log.simulated.worker import InlineWorker
 from native_backend.log.worker import Workers
 from native_backend.realm import Realm
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.raised_mistakes import raise_mistakes
 from tests.simulation.observation.facts import WireLink
 from tests.simulation.observation.ledger import PREFIX
@@ -150,7 +151,7 @@ class SimulatedProcess:
 
     @property
     def fenced(self) -> bool:
-        return self.realm._journal.fenced
+        return context_of(self.realm).journal.fenced
 
     def _broken(self, owner: Any) -> None:
         raise AssertionError(f"an answer could not be carried out, of {owner!r}")

@@ -27,7 +27,7 @@ from gateway.serve.file_limit import OWN
 from gateway.verdict.reports import ACKNOWLEDGED
 from native_backend.log.port import Inspection, LogError
 
-_DISK_LOW, _DISK_FULL = 2 << 30, 200 << 20
+DISK_LOW, _DISK_FULL = 2 << 30, 200 << 20
 _SOON_S = 30 * 86_400
 _VERDICT_S = 2 * 86_400
 _MANIFEST = "manifest.json"
@@ -80,7 +80,7 @@ def disk(settings: Settings, inspected: Inspection | LogError | None) -> Iterato
     )
     if free < _DISK_FULL:
         yield fail("disk", words, remedy)
-    elif free < _DISK_LOW:
+    elif free < DISK_LOW:
         yield warn("disk", words, remedy)
     else:
         yield ok("disk", words)

@@ -14,7 +14,7 @@ from gateway.config.settings import Settings
 
 TIMEOUT_S: Final = 10.0
 _AT_ONCE: Final = 16  # gateways
-_ROWS: Final = 500  # of one answer
+ROWS: Final = 500  # of one answer
 _ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 Document = dict[str, Any]
 Query = Mapping[str, str | None]
@@ -79,8 +79,8 @@ def of_each(urls: Sequence[str], read: Callable[[str], T]) -> tuple[dict[str, T]
     answers: dict[str, T] = {}
     problems: dict[str, str] = {}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        asked = {url: pool.submit(read, url) for url in urls}
-        for url, answer in asked.items():
+        requests = {url: pool.submit(read, url) for url in urls}
+        for url, answer in requests.items():
             try:
                 answers[url] = answer.result()
             except AdminProblem as error:
@@ -108,7 +108,7 @@ def rows(url: str, path: str, what: str, query: Query) -> Iterator[tuple[Documen
     """Each page's gateway and its rows, until there are no more. Raises AdminProblem."""
     after: str | None = None
     while True:
-        [gateway] = ask(url, path, {**query, "limit": str(_ROWS), "after": after})
+        [gateway] = ask(url, path, {**query, "limit": str(ROWS), "after": after})
         yield gateway, gateway[what]
         after = gateway["next"]
         if after is None:

@@ -23,7 +23,7 @@ from gateway.verdict.history_gaps import Gap, gaps
 from gateway.verdict.standing import WAITS
 from native_backend.clock import SystemClock
 
-_PAGES: Final = 100
+PAGES: Final = 100
 """Of one gateway: 150,000 records, a quarter of a year."""
 _LINES: Final = 72
 """Where no step is named, the smallest one that needs no more of them."""
@@ -55,7 +55,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`document`: the gateway and its rows, as it answered. `is_cut`: it has more than `_PAGES`."""
+    """`document`: the gateway and its rows, as it answered. `is_cut`: it has more than `PAGES`."""
 
     document: Mapping[str, Any]
     rows: Sequence[HistoryRow]
@@ -71,8 +71,8 @@ class Answer:
 def run(arguments: argparse.Namespace, settings: Settings | None, out: TextIO) -> int:
     """One command; its exit code."""
     urls = addresses(arguments.gateway, settings)
-    asked = asked_of(arguments, SystemClock().epoch_us())
-    read, problems = of_each(urls, lambda url: _read(url, asked))
+    request = asked_of(arguments, SystemClock().epoch_us())
+    read, problems = of_each(urls, lambda url: _read(url, request))
     by_run = {answer.document["run"]: answer for answer in reversed(read.values())}  # one that was named twice
     kept = distinct({run: answer.rows for run, answer in by_run.items()})
     answers = [answer for answer in read.values() if any(answer is by_run[run] for run in kept)]
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace, settings: Settings | None, out: TextIO) -
         empty: dict[str, Any] = {"history": [], "known_us": None, "next": None, "gaps": []}
         write_json({"gateways": documents + unreached(problems, **empty)}, out)
     else:
-        _write(asked, answers, out)
+        _write(request, answers, out)
     return tell(problems, len(read))
 
 
@@ -100,51 +100,53 @@ def asked_of(arguments: argparse.Namespace, now_us: int) -> Asked:
     return found
 
 
-def _read(url: str, asked: Asked) -> Answer:
+def _read(url: str, request: Asked) -> Answer:
     """Raises AdminProblem."""
-    query: Query = {"since": str(asked.since_us), "minutes": str(asked.minutes), "step": asked.step}
-    pages = [*islice(rows(url, "/api/history", "history", query), _PAGES)]
+    query: Query = {"since": str(request.since_us), "minutes": str(request.minutes), "step": request.step}
+    pages = [*islice(rows(url, "/api/history", "history", query), PAGES)]
     head, last = pages[0][0], pages[-1][0]
     found = [row for _, page in pages for row in page]
     document = {**last, "url": url, "history": found, "known_us": head["known_us"]}
     counted = [history_row(row) for row in found]
     is_cut = last["next"] is not None
-    end_us = min(asked.until_us, last["at_us"])
+    end_us = min(request.until_us, last["at_us"])
     if is_cut:
         end_us = min(end_us, counted[-1].end_us)
     waits = last["state"] in WAITS
-    missing = [] if waits else gaps(counted, asked.since_us, end_us, head["known_us"])
+    missing = [] if waits else gaps(counted, request.since_us, end_us, head["known_us"])
     return Answer(document, counted, missing, is_cut)
 
 
-def _write(asked: Asked, answers: Sequence[Answer], out: TextIO) -> None:
+def _write(request: Asked, answers: Sequence[Answer], out: TextIO) -> None:
     several = len(answers) > 1
     for each in answers:
         out.writelines(f"{line}\n" for line in _of_gateway(each))
     counted = [row for each in answers for row in each.rows]
-    sums = {slot: of.of_node(asked.node) for slot, of in by_slot(counted, STEPS_US[asked.step]).items()}
+    sums = {
+        slot: slot_sums.of_node(request.node) for slot, slot_sums in by_slot(counted, STEPS_US[request.step]).items()
+    }
     missing = [(gap, each.document["url"] if several else "") for each in answers for gap in each.gaps]
     early, notes = _placed([*sums], sorted(missing))
     out.writelines(f"  {line}\n" for line in early)
-    whole = Sums(counted).of_node(asked.node)
-    lines = [(time_of(slot), *_cells(of, bool(asked.node))) for slot, of in sums.items()]
+    whole = Sums(counted).of_node(request.node)
+    lines = [(time_of(slot), *_cells(slot_sums, bool(request.node))) for slot, slot_sums in sums.items()]
     if lines:
-        lines.append(("TOTAL", *_cells(whole, bool(asked.node))))
-        titles = _COLUMNS if asked.node else (*_COLUMNS, *_OF_ALL, _P99)
-        write_table((f"BY {asked.step.upper()}", *titles), lines, out, [*notes, ""])
+        lines.append(("TOTAL", *_cells(whole, bool(request.node))))
+        titles = _COLUMNS if request.node else (*_COLUMNS, *_OF_ALL, _P99)
+        write_table((f"BY {request.step.upper()}", *titles), lines, out, [*notes, ""])
     elif not early:
         out.write("no record of this time\n")
-    out.writelines(f"{line}\n" for line in _remarks(asked, answers, Sums(counted)))
-    if not asked.node:
+    out.writelines(f"{line}\n" for line in _remarks(request, answers, Sums(counted)))
+    if not request.node:
         _most(("NODE", *_COLUMNS), [(printable(row["node"] or "-"), *_numbers(row)) for row in whole.nodes()], out)
     columns = ("ERRORS", "CLASS", "CONDITION", "CODE", "RULE", "NODE")
     _most(columns, [_error(row) for row in whole.errors()], out)
 
 
 def _of_gateway(answer: Answer) -> Iterator[str]:
-    of = answer.document
-    waits = ": it has no history to answer from yet" if of["state"] in WAITS else ""
-    yield f"gateway {of['run']} at {of['url']}: {of['state']}, {time_of(of['at_us'])}{waits}"
+    document = answer.document
+    waits = ": it has no history to answer from yet" if document["state"] in WAITS else ""
+    yield f"gateway {document['run']} at {document['url']}: {document['state']}, {time_of(document['at_us'])}{waits}"
 
 
 def _placed(slots: Sequence[int], missing: Iterable[tuple[Gap, str]]) -> tuple[list[str], list[str]]:
@@ -158,8 +160,8 @@ def _placed(slots: Sequence[int], missing: Iterable[tuple[Gap, str]]) -> tuple[l
 
 
 def _gap_words(gap: Gap, url: str) -> str:
-    of = f" of {url}" if url else ""
-    return f"no record{of} from {time_of(gap.begin_us)} to {time_of(gap.end_us)}: {gap.words}"
+    source = f" of {url}" if url else ""
+    return f"no record{source} from {time_of(gap.begin_us)} to {time_of(gap.end_us)}: {gap.words}"
 
 
 def _cells(sums: Sums, of_node: bool) -> tuple[str, ...]:
@@ -185,18 +187,18 @@ def _error(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"{row['count']:,}", *names)
 
 
-def _remarks(asked: Asked, answers: Sequence[Answer], whole: Sums) -> Iterator[str]:
+def _remarks(request: Asked, answers: Sequence[Answer], whole: Sums) -> Iterator[str]:
     """What the numbers do not have in them."""
     for each in answers:
         at = f" at {each.document['url']}" if len(answers) > 1 else ""
         if each.is_cut:
-            yield f"only the first {_PAGES} pages{at}, until {time_of(each.counted_us)}: choose a shorter time"
+            yield f"only the first {PAGES} pages{at}, until {time_of(each.counted_us)}: choose a shorter time"
         elif each.counted_us:
             yield f"counted until {time_of(each.counted_us)}{at}; the minute under way is not in it"
     if missed := whole.numbers["missed"]:
         yield f"{missed} records were not stored at once: their counts are in the next one"
-    if asked.node and whole.unnamed:
-        yield f"{whole.unnamed:,} deliveries are counted under `{OTHER}`, without a name: some may be of {asked.node}"
+    if request.node and whole.unnamed:
+        yield f"{whole.unnamed:,} deliveries are counted under `{OTHER}`, without a name: some may be of {request.node}"
 
 
 def _most(titles: tuple[str, ...], found: Sequence[tuple[str, ...]], out: TextIO) -> None:

@@ -16,6 +16,7 @@ from native_backend.nodes.properties import OPERATIONS, Grant
 from native_backend.subscriptions.subscription import Mode, Subscribe, Subscribed, SubscriptionLost
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, start, world
 from tests.kit.realm.grants import on_node
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
 __all__ = ["start", "world"]  # fixtures
@@ -35,7 +36,7 @@ def grant(who: str, *operations: str) -> Grant:
 
 def on_realm(realm: RealmProcess, *grants: Grant) -> None:
     set_realm_acl(realm.log, realm.prefix, grants)
-    realm.until(lambda: realm.realm._metadata.acl == grants, "the realm's grants")
+    realm.until(lambda: context_of(realm.realm).metadata.acl == grants, "the realm's grants")
 
 
 def subscribe(

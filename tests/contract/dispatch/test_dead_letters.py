@@ -15,6 +15,7 @@ from native_backend.nodes.properties import Properties
 from native_backend.subscriptions.partitioned import eids_of, packed_eid
 from tests.contract.actions import create, entries, stored
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import RealmProcess, by_store
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -66,7 +67,7 @@ def test_a_letter_says_why(start: Start) -> None:
         seen.append(letter)
         return key, value
 
-    object.__setattr__(realm.realm._context, "annotate", annotate)
+    object.__setattr__(context_of(realm.realm), "annotate", annotate)
     consumer = realm.consumer(node)
     for _ in range(2):
         consumer.receive(1)

@@ -14,6 +14,7 @@ from native_backend.nodes.properties import Properties
 from native_backend.subscriptions.partitioned import eids_of, partition_of
 from tests.contract.actions import create, entries
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store, stores_of
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -70,7 +71,7 @@ def test_delays_survive_a_kill(start: Start, snapshots: bool) -> None:
         realm.states(node)[partition_of(eids[at])].delayed.add(eid, eid, now_ms(realm) + 7_200_000 + at * 1000)
     others = [eid for eid in consumer.seqs if eid not in eids]
     consumer.acknowledge(others[::2])
-    realm.until(lambda: not realm.realm._journal.busy and not realm.workers.pending, "snapshots")
+    realm.until(lambda: not context_of(realm.realm).journal.busy and not realm.workers.pending, "snapshots")
     realm.kill()
     later = start(limits)
     again = later.consumer(node)

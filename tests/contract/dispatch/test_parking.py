@@ -10,6 +10,7 @@ from typing import Any
 from native_backend.nodes.properties import Properties
 from tests.contract.actions import Sleeper, create, in_each_store
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import shard_of
 from tests.kit.realm.realm_process import RealmProcess, by_store
 from tests.kit.realm.worlds import SimulatedWorld
 
@@ -118,7 +119,7 @@ def test_a_store_is_read_once_a_turn_for_all_who_wait(start: Start, world: Any, 
         return read(count_max)
 
     for part in node.parts:
-        dispatch = realm.realm._shard.opened(part, "d0")
+        dispatch = shard_of(realm.realm).opened(part, "d0")
         assert dispatch is not None and dispatch.window is not None and dispatch.window._lead is not None
         lead = dispatch.window._lead
         read = partial(counted, part.partition, lead.reader.read)

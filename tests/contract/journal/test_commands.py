@@ -18,6 +18,7 @@ from native_backend.subscriptions.partitioned import eids_of
 from native_backend.subscriptions.subscription import SubscriptionLost
 from tests.contract.actions import create, in_each_store, visible
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, fold, realm, start, world
+from tests.kit.realm.inside import shard_of
 from tests.kit.realm.realm_process import RealmProcess, by_store
 from tests.kit.realm.worlds import World
 
@@ -229,7 +230,7 @@ def test_a_deletion_that_a_kill_cut_short_is_finished_by_the_next_owner(
     consumer.receive(5)
     consumer.acknowledge(eids[:2])
 
-    monkeypatch.setattr(realm.realm._shard, "_erase", unavailable)
+    monkeypatch.setattr(shard_of(realm.realm), "erase", unavailable)
     told = realm.command("delete", node, "d")
     assert (told.answer, "it is deleted, but not yet erased" in told.detail) == ("unavailable", True)
     assert realm.subscribed(node, "durable", "d").answer == "unavailable", "it was tried again"
@@ -249,7 +250,7 @@ def test_who_asks_for_a_durable_that_could_not_be_erased_has_that_done(
     realm.publish(node, bodies(5))
     consumer.receive(5)
     with monkeypatch.context() as broken:
-        broken.setattr(realm.realm._shard, "_erase", unavailable)
+        broken.setattr(shard_of(realm.realm), "erase", unavailable)
         assert realm.command("delete", node, "d").answer == "unavailable"
     anew = realm.consumer(node, "durable", "d")
     assert anew.drain() == [], "it begins at the end"
@@ -265,7 +266,7 @@ def test_a_durable_that_could_not_be_erased_takes_no_command_but_its_deletion(
     realm.consumer(node, "durable", "d")
     realm.publish(node, bodies(5))
     with monkeypatch.context() as broken:
-        broken.setattr(realm.realm._shard, "_erase", unavailable)
+        broken.setattr(shard_of(realm.realm), "erase", unavailable)
         assert realm.command("delete", node, "d").answer == "unavailable"
     for what in ("purge", "seek"):
         assert realm.command(what, node, "d").answer == "not-found", what

@@ -24,6 +24,7 @@ from tests.contract.actions import await_shown
 from tests.contract.recovery.counted_run import CountedRun
 from tests.kit.patience import HANG_S
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import shard_of
 from tests.kit.realm.realm_process import RealmProcess, by_store
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -170,14 +171,14 @@ def test_no_number_is_shown_before_it_is_known(start: Start) -> None:
     first.publish(node, bodies(30))
     first.close()
     realm = start(replace(SOON, count_interval_s=10_000.0))
-    realm.realm._shard._counting._due_s = float("inf")
+    shard_of(realm.realm).counting.due_s = float("inf")
     for _ in range(50):
         realm.turn()
     assert counts(realm, node) is None
     assert stored(realm, node) is None
     assert ages_h(realm) == {"orders": None, "orders queue": None}
     assert realm.realm.metrics.depths.counting == node.partitions
-    realm.realm._shard._counting._due_s = 0.0
+    shard_of(realm.realm).counting.due_s = 0.0
     realm.until(lambda: counts(realm, node) == MessageCounts(30, 30, 0, 0), "the number")
     assert realm.realm.metrics.depths.counting == 0
 
@@ -216,7 +217,7 @@ def test_the_group_of_a_durable_that_could_not_be_erased_whole_stays_away(
         raise LogError(Failure("unavailable", "for now"))
 
     with monkeypatch.context() as broken:
-        broken.setattr(realm.realm._shard, "_erase", erased_in_part)
+        broken.setattr(shard_of(realm.realm), "erase", erased_in_part)
         assert realm.command("delete", node, "d").answer == "unavailable"
         realm.publish(node, bodies(2))
         for _ in range(50):

@@ -12,6 +12,7 @@ from native_backend.log.port import Failure, Log, LogError
 from native_backend.shard import evidence_trimmer
 from native_backend.shard.journal_ends import TRIMMED
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of, publisher_of, shard_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -40,7 +41,7 @@ def test_the_journal_below_the_newest_snapshots_is_trimmed_and_nothing_comes_aga
     consumer.receive(30)
     acknowledge_singly(consumer, eids[1:10] + eids[15:25])
     realm.until(lambda: begins(realm, "journal") > first, "some of the journal is trimmed")
-    needed = realm.realm._shard.snapshots.needed
+    needed = shard_of(realm.realm).snapshots.needed
     assert needed is not None
     assert begins(realm, "journal") <= needed
     realm.kill()
@@ -93,7 +94,7 @@ def test_what_a_durable_needs_of_the_journal_stays(start: Start) -> None:
     news = realm.create("news", "channel")
     slow, quick = (realm.consumer(news, "durable", name) for name in ("a:slow", "a:quick"))
     eids = realm.publish(news, bodies(20))
-    opened = realm.realm._shard.snapshots.needed
+    opened = shard_of(realm.realm).snapshots.needed
     assert opened is not None
     for consumer in (slow, quick):
         consumer.receive(20)
@@ -119,13 +120,13 @@ def test_a_journal_without_what_recovery_needs_is_noted_once(start: Start) -> No
     first.log.control.trim(topic, 0, first.log.control.bounds(topic, 0)[1])
     first.kill()
     second = start()
-    assert second.realm._context.alarms[TRIMMED] > 0
+    assert context_of(second.realm).alarms[TRIMMED] > 0
     again = second.consumer(node)
     assert by_store(again.receive(10)) == by_store(eids)
     acknowledge_singly(again, eids[:4])
     second.kill()
     third = start()
-    assert third.realm._context.alarms[TRIMMED] == 0
+    assert context_of(third.realm).alarms[TRIMMED] == 0
     assert by_store(third.consumer(node).receive(6)) == by_store(eids[4:])
 
 
@@ -138,7 +139,7 @@ def test_old_outcome_records_are_trimmed_as_long_as_there_are_younger_ones(start
         return begins(realm, "outcomes") > first
 
     realm.until(goes_on, "the first ones are trimmed")
-    evidence = realm.realm._publisher.evidence
+    evidence = publisher_of(realm.realm).evidence
     realm.until(lambda: not evidence.pending, "the last ones are stored")
     old_ms = realm.clock.epoch_us() // 1000 + 300
     realm.until(lambda: realm.clock.epoch_us() // 1000 > old_ms, "all of them are old")

@@ -16,6 +16,7 @@ from native_backend.nodes.node import Node
 from native_backend.state.ack_state import AckState
 from native_backend.subscriptions.partitioned import eids_of
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of, shard_of
 from tests.kit.realm.other_control import ControlledLog, OtherControl
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
@@ -136,7 +137,7 @@ def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
     whole = state_records(second)
     received(consumer, 60)
     consumer.acknowledge(each(eids, slice(0, 20, 2)))
-    object.__setattr__(second.realm._context, "log", ControlledLog(second.log, Torn(second.log.control, stored)))
+    object.__setattr__(context_of(second.realm), "log", ControlledLog(second.log, Torn(second.log.control, stored)))
     second.close()
     third = start(PARTS)
     torn = state_records(third)
@@ -162,15 +163,15 @@ def test_each_durable_has_one_snapshot_after_many_rounds(start: Start) -> None:
         for consumer in consumers:
             consumer.start("acknowledge", [eids[at]])
         realm.turn()
-    realm.until(lambda: not realm.realm._journal.busy, "the journal")
-    realm.until(lambda: not realm.realm._worker.pending, "the snapshots")
+    realm.until(lambda: not context_of(realm.realm).journal.busy, "the journal")
+    realm.until(lambda: not context_of(realm.realm).worker.pending, "the snapshots")
     sets: dict[tuple[str, int], set[str]] = {}
     for value in state_records(realm).values():
         part = orjson.loads(value)
         sets.setdefault((part["durable"], part["store"]), set()).add(part["set"])
     durables = [(f"d{at}", part.store) for at in range(5) for part in news.parts]
     assert {durable: len(names) for durable, names in sets.items()} == dict.fromkeys(durables, 1)
-    needed = realm.realm._shard.snapshots.needed
+    needed = shard_of(realm.realm).snapshots.needed
     assert needed is not None
     assert needed > 1
     realm.kill()

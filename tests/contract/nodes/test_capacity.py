@@ -18,6 +18,7 @@ from native_backend.nodes.metadata_writer import set_properties
 from native_backend.nodes.properties import Properties
 from tests.contract.actions import FULL, await_shown, create, entries, offer, stored
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import RealmProcess
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -145,7 +146,9 @@ def test_a_queue_that_does_not_honour_it_gives_up_its_oldest(start: Start) -> No
     consumer.receive(2)
     consumer.acknowledge(eids[1:2])
     eids += offer(realm, node, 30)[0]
-    realm.until(lambda: bool(entries(realm, "evicted")) and not realm.realm._journal.busy, "they are given up")
+    realm.until(
+        lambda: bool(entries(realm, "evicted")) and not context_of(realm.realm).journal.busy, "they are given up"
+    )
     realm.until(lambda: realm.log.control.bounds(node.topic, 0)[0] >= eids[-10], "the log lets go of them")
     assert realm.log.control.bounds(node.topic, 0)[0] == eids[-10]
     assert consumer.settle("return", eids[:1]) == "done"  # it was in a consumer's hands: told, and gone all the same
@@ -161,13 +164,15 @@ def test_what_was_given_up_before_any_consumer_came_is_not_lost_by_retention(sta
     realm = start()
     node = create(realm, "orders", Properties(capacity_events=10))
     eids, _ = offer(realm, node, 30)
-    realm.until(lambda: bool(entries(realm, "evicted")) and not realm.realm._journal.busy, "they are given up")
+    realm.until(
+        lambda: bool(entries(realm, "evicted")) and not context_of(realm.realm).journal.busy, "they are given up"
+    )
     realm.until(lambda: realm.log.control.bounds(node.topic, 0)[0] >= eids[-10], "the log lets go of them")
     if is_restarted:
         realm.kill()
         realm = start()
     assert realm.consumer(node).receive(10) == eids[-10:]
-    assert realm.realm._context.alarms[ALARM] == 0
+    assert context_of(realm.realm).alarms[ALARM] == 0
     assert not entries(realm, "lost")
 
 

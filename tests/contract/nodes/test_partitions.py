@@ -21,6 +21,7 @@ from native_backend.subscriptions.partitioned import PartitionedSubscription, by
 from native_backend.subscriptions.subscription import Mode
 from tests.contract.actions import Sleeper, wide
 from tests.kit.realm.fixtures import Start, bodies, fold, realm, start, world
+from tests.kit.realm.inside import context_of, shard_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -94,7 +95,7 @@ def test_stores_are_taken_from_by_turns(realm: RealmProcess) -> None:
     seen = 0
     for _ in range(150):
         at = spread._turn % 3
-        dispatch = realm.realm._shard.opened(node.part(at), "queue")
+        dispatch = shard_of(realm.realm).opened(node.part(at), "queue")
         assert dispatch is not None and dispatch.window is not None
         here = dispatch.window.held(dispatch.state.position) is not None  # a log may bring it a little later
         [one] = consumer.receive(1)
@@ -225,7 +226,7 @@ def test_a_selector_that_passes_over_a_level_does_not_wait_for_it(realm: RealmPr
 
 def test_the_lowest_level_is_not_starved(realm: RealmProcess) -> None:
     node = wide(realm, levels=2)
-    turns = realm.realm._context.limits.level_turns
+    turns = context_of(realm.realm).limits.level_turns
     for part, sent in zip(node.parts, ([b"low"], bodies(3 * turns)), strict=True):
         seen(realm, part, realm.publish(part, sent)[-1])
     consumer = realm.consumer(node)

@@ -17,6 +17,7 @@ from native_backend.realm import Posting
 from native_backend.subscriptions.partitioned import packed_eid
 from tests.contract.actions import commit, committed, posting, retire
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import RealmProcess, by_store
 from tests.kit.realm.worlds import RECORD_BYTES_MAX, SimulatedWorld
 
@@ -117,14 +118,14 @@ def test_a_settlement_brings_its_own_writes_along(realm: RealmProcess) -> None:
     settlement.not_before_ms = 1_800_000_000_000
     owner = object()
     settlement.owner = owner
-    realm.realm._journal.add(settlement)
+    context_of(realm.realm).journal.add(settlement)
     assert realm.settled(owner) == "done"
     assert realm.consumer(dead).receive(2) == settlement.offsets
     assert [entry.get("not_before") for record in realm.journal() for entry in record["entries"]] == [1_800_000_000_000]
     [too_large] = retire(taker, eids[2:])
     too_large.writes = [Write(dead.topic, 0, b"3", b"x" * (RECORD_BYTES_MAX + 1))]
     too_large.owner = "large"
-    realm.realm._journal.add(too_large)
+    context_of(realm.realm).journal.add(too_large)
     assert realm.settled("large") == "unexpected"
     assert taker.settle("acknowledge", eids[2:], reserved=True) == "done", "and is held again"
 

@@ -22,6 +22,7 @@ from native_backend.subscriptions.partitioned import eids_of, packed_eid
 from native_backend.subscriptions.subscription import SubscriptionLost
 from tests.contract.actions import entries, places_in, visible
 from tests.kit.realm.fixtures import SMALL, SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of, publisher_of
 from tests.kit.realm.realm_process import RealmProcess, by_store, stores_of
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -107,7 +108,7 @@ def test_group_offsets_show_low_and_name_their_journal_position(start: Start) ->
 def test_evidence_is_stored_and_asked_nothing(realm: RealmProcess) -> None:
     realm.realm.append_evidence("outcomes", b"run", b'{"n":1}')
     realm.realm.append_evidence("tables", b"digest", b"{}")
-    realm.until(lambda: not realm.realm._publisher.evidence.pending, "evidence")
+    realm.until(lambda: not publisher_of(realm.realm).evidence.pending, "evidence")
     assert realm.realm.evidence_failed == 0
     for topic, key in (("outcomes", b"run"), ("tables", b"digest")):
         name = f"{realm.prefix}.{topic}"
@@ -295,10 +296,10 @@ def test_what_retention_took_is_skipped_and_stays_a_hole(start: Start, partition
         return found == wanted
 
     later.until(noted, "a note in the journal for each store")
-    assert sum(each.realm._context.alarms[ALARM] for each in (realm, later)) >= 50 * node.partitions
+    assert sum(context_of(each.realm).alarms[ALARM] for each in (realm, later)) >= 50 * node.partitions
     getattr(later, end)()
     last = start(SMALL)
     assert last.consumer(node).drain() == []
-    assert last.realm._context.alarms[ALARM] == 0
+    assert context_of(last.realm).alarms[ALARM] == 0
     assert len(entries(last, "lost")) == node.partitions
     assert all(state.low <= eids_of(eids[at])[0] for at, state in enumerate(last.states(node)))

@@ -14,6 +14,7 @@ from native_backend.log.port import LogError, TopicSpec
 from native_backend.nodes.metadata import realm_topics
 from native_backend.subscriptions.subscription import SubscriptionLost
 from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import World
 
@@ -90,7 +91,7 @@ def test_a_lease_that_cannot_be_looked_at_lapses_and_is_held_again(world: World,
     consumer = first.consumer(queue)
     first.clock.lapse(SHARP.lease_s)
     first.realm.poll()
-    assert not first.realm._lease.held
+    assert not context_of(first.realm).lease.held
     assert consumer.take() == []
     assert consumer.receive(4) == eids  # no one else wanted it
     assert not first.realm.lost

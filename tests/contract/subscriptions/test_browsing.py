@@ -12,6 +12,7 @@ from native_backend.nodes.properties import Properties
 from native_backend.nodes.words import Operation
 from native_backend.subscriptions.partitioned import eids_of
 from tests.kit.realm.fixtures import SMALL, SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 from tests.kit.realm.worlds import RECORD_BYTES_MAX
 
@@ -132,7 +133,7 @@ def test_what_was_not_ended_after_all_is_there_again(realm: RealmProcess) -> Non
     node = browser.subscription.node
     settlement.writes = [Write(node.topic, 0, b"1", b"x" * (RECORD_BYTES_MAX + 1))]
     settlement.owner = "too large"
-    realm.realm._journal.add(settlement)
+    context_of(realm.realm).journal.add(settlement)
     early = at_once(browser)
     assert some[1] not in early
     assert realm.settled("too large") == "unexpected"

@@ -13,6 +13,7 @@ from native_backend.nodes.node import Node
 from native_backend.subscriptions.subscription import Subscribe, Subscribed
 from tests.contract.actions import unsubscribe
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
+from tests.kit.realm.inside import shard_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -148,7 +149,7 @@ def test_unsubscribing_again_does_what_was_left_of_it(realm: RealmProcess, monke
         raise LogError(Failure("unavailable", "for now"))
 
     with monkeypatch.context() as broken:
-        broken.setattr(realm.realm._shard, "_erase", unavailable)
+        broken.setattr(shard_of(realm.realm), "erase", unavailable)
         assert unsubscribe(realm, "d") == "unavailable"
         assert durables(realm) == {"d"}
     assert unsubscribe(realm, "d") == "done"

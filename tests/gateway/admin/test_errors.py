@@ -185,7 +185,7 @@ def test_a_message_that_is_too_large_for_its_consumer_is_counted_and_found(gatew
     with Peer(gateway.port, container="narrow") as peer:
         peer.stored("parcels", frames.message(bytes(5_000)), MESSAGE)
         peer.send(frames.attach_receiver("parcels", 5, "sub", size_max=1_000))
-        peer._theirs[5], peer._sent[5] = peer.expect("attach").field(1), 0
+        peer.gateway_handles[5], peer.delivered[5] = peer.expect("attach").field(1), 0
         peer.credit(10, 5)
         assert len(peer.receive(1, 5)) == 1, "the other one"
     [row] = found(watch, container="narrow", what="delivery")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gateway.admin.remedies import _ASK_THE_RULE, _CLIENT, OF_ANSWERS, OF_CONDITIONS, OF_FAULTS, remedy_for
+from gateway.admin.remedies import ASK_THE_RULE, CLIENT, OF_ANSWERS, OF_CONDITIONS, OF_FAULTS, remedy_for
 from mappings import load_tables
 from mappings.language.words import CONDITIONS
 from tests.gateway.cli.command_line import Run, config, run
@@ -26,7 +26,7 @@ def answers() -> set[str]:
 
 @pytest.mark.parametrize("answer", sorted(answers()))
 def test_each_answer_of_the_realm_has_a_remedy(answer: str) -> None:
-    assert remedy_for({"answer": answer, "node": "orders", "user": "ann"}) not in ("", _ASK_THE_RULE)
+    assert remedy_for({"answer": answer, "node": "orders", "user": "ann"}) not in ("", ASK_THE_RULE)
 
 
 def test_what_has_a_remedy_is_in_the_vocabulary() -> None:
@@ -35,7 +35,7 @@ def test_what_has_a_remedy_is_in_the_vocabulary() -> None:
 
 
 def test_a_fault_that_is_not_listed_is_the_clients() -> None:
-    assert remedy_for({"fault": "framing"}) == _CLIENT
+    assert remedy_for({"fault": "framing"}) == CLIENT
     assert remedy_for({"fault": "failed-login", "condition": "amqp:unauthorized-access"}) == OF_FAULTS["failed-login"]
 
 

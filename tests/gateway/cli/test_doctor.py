@@ -55,7 +55,7 @@ ROOM = SimpleNamespace(free=1 << 40)
 def room(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine of the tests may be full."""
     monkeypatch.setattr(shutil, "disk_usage", lambda _: ROOM)
-    monkeypatch.setattr(machine, "_DISK_LOW", 1)
+    monkeypatch.setattr(machine, "DISK_LOW", 1)
 
 
 def red(gateway: GatewayProcess, reports: Path | None = None) -> dict[str, list[Finding]]:

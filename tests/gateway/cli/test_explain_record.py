@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 from kafka import KafkaConsumer, TopicPartition
 
-from gateway.cli.explain_record import _decide_again
+from gateway.cli.explain_record import decide_again
 from mappings import load_tables
 from mappings.compiler.table_set import SHIPPED
 from native_backend.log.open import open_embedded
@@ -93,9 +93,9 @@ def test_a_cell_of_another_class_than_the_nodes_is_reported(tmp_path: Path) -> N
     group = {"table": "published", "cell": decision.cell, "rule": decision.rule, "node": "orders.bulk.7"}
     settings = SimpleNamespace(mappings=SimpleNamespace(directory=tmp_path))
     out = io.StringIO()
-    assert not _decide_again(tables, group, "", settings, out)  # type: ignore[arg-type]
+    assert not decide_again(tables, group, "", settings, out)  # type: ignore[arg-type]
     assert "class    bulk, but the record says default\n" in out.getvalue()
-    assert _decide_again(tables, {**group, "node": "orders.7"}, "", settings, out)  # type: ignore[arg-type]
+    assert decide_again(tables, {**group, "node": "orders.7"}, "", settings, out)  # type: ignore[arg-type]
 
 
 def _run_on_kafka(process: GatewayProcess) -> str:

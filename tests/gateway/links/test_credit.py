@@ -92,7 +92,7 @@ class Links(RuleBasedStateMachine):
             assert sum(held) == self.pool.granted <= self.capacity
             assert max(held, default=0) <= self.per_link
             assert self.pool.lent == sum(max(0, one - self.pool.floor) for one in held)
-            assert self.pool._lent_to.total() == self.pool.lent
+            assert self.pool.lent_to.total() == self.pool.lent
             assert not {account for account in self.pool.short if account.borrower is None}
 
 

@@ -58,7 +58,7 @@ def test_a_turn_may_be_asked_for_at_any_time(interval_s: float) -> None:
 
     async def work(server: Server) -> None:
         for _ in range(50):
-            server._schedule(interval_s)
+            server.schedule(interval_s)
             server.soon()
         await asyncio.sleep(0.1)
 
@@ -72,7 +72,7 @@ def test_a_turn_that_fails_is_followed_by_another() -> None:
 
     async def work(server: Server) -> None:
         server.loop.set_exception_handler(lambda *_: None)
-        server._schedule(0.0)
+        server.schedule(0.0)
         while gateway.turns <= 3:  # without another turn, the alarm of the test
             await asyncio.sleep(0.001)
 
@@ -103,7 +103,7 @@ def test_what_can_be_read_at_once_has_one_turn(monkeypatch: pytest.MonkeyPatch) 
     gateway = _Gateway()
 
     async def work(server: Server) -> None:
-        server._schedule(10.0)
+        server.schedule(10.0)
         for size_bytes, turns in ((100, 0), (100, 0), (SHARED_TURN_BYTES, 1), (100, 1)):
             server.received(size_bytes, heard=True)
             assert gateway.turns == turns

@@ -34,6 +34,7 @@ from native_backend.state.ack_state import AckState
 from native_backend.subscriptions.partitioned import by_partition, eids_of, packed_eid, partition_of
 from native_backend.subscriptions.subscription import Mode, Subscribed, Subscription
 from tests.kit.patience import until
+from tests.kit.realm.inside import context_of, shard_of
 from tests.kit.realm.life import Life
 from tests.kit.realm.raised_mistakes import raise_mistakes
 from tests.kit.realm.steered_clock import SteeredClock
@@ -356,7 +357,7 @@ class RealmProcess:
 
     def state(self, node: Node, durable: str = QUEUE) -> AckState:
         """Of one store."""
-        dispatch = self.realm._shard.opened(node, durable)
+        dispatch = shard_of(self.realm).opened(node, durable)
         assert dispatch is not None
         return dispatch.state
 
@@ -371,7 +372,7 @@ class RealmProcess:
 
     def journal(self) -> list[dict[str, Any]]:
         """Every record of the journal; a log may show the last ones a little late."""
-        topic, end = f"{self.prefix}.journal", self.realm._journal.next
+        topic, end = f"{self.prefix}.journal", context_of(self.realm).journal.next
         self.until(lambda: self.log.control.bounds(topic, 0)[1] >= end, "the journal's last record")
         return [record for _, record in tail(self.log, topic, 0)]
 

@@ -36,7 +36,7 @@ class Environment:
         for eid in range(1, count + 1):
             store.values[eid] = MESSAGE
             store.available.append(eid)
-        self.realm._next_eid = count + 1
+        self.realm.next_eid = count + 1
 
     def show(self, node: str = "q", durable: int = 0) -> list[Any]:
         """Another consumer takes what it gets; then everything that was said to anybody."""

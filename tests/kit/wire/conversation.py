@@ -59,7 +59,7 @@ class Conversation:
         data = b"".join(pieces)
         for chunk in cut(data) if cut else [data]:
             self.connection.receive(chunk)
-            self._read()
+            self.read()
         self.listen()
         return self.seen[before:]
 
@@ -73,10 +73,10 @@ class Conversation:
         quiet = 0
         while quiet < 2:
             self.gateway.poll()
-            quiet = 0 if self._read() else quiet + 1
+            quiet = 0 if self.read() else quiet + 1
         return self.seen[before:]
 
-    def _read(self) -> int:
+    def read(self) -> int:
         if self._gone:
             return 0
         data = b"".join(self.connection.data_to_send())

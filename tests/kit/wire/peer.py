@@ -38,10 +38,10 @@ class Peer:
         self._data = b""
         self.raw = b""  # everything that came
         self.seen: list[Seen] = []
-        self._ended = False
-        self._sent: dict[int, int] = {}  # handle -> deliveries that came on it
+        self.eof = False
+        self.delivered: dict[int, int] = {}  # handle -> deliveries that came on it
         self._deliveries = 0  # next delivery-id
-        self._theirs: dict[int, int] = {}  # our handle -> the gateway's for the same link
+        self.gateway_handles: dict[int, int] = {}  # our handle -> the gateway's for the same link
         self.send(preface)
         if begin:
             self.send(frames.AMQP_HEADER, frames.open_(self.container), frames.begin())
@@ -60,10 +60,10 @@ class Peer:
                     del self.seen[: index + 1]
                     return seen
                 assert seen.name == "flow", f"expected {name}, got {seen}"
-            if not self._read(end - time.monotonic()):
-                raise AssertionError(f"no {name} within {deadline_s} s; ended: {self._ended}")
+            if not self.read(end - time.monotonic()):
+                raise AssertionError(f"no {name} within {deadline_s} s; ended: {self.eof}")
 
-    def _next(self, name: str, of: Callable[[Seen], bool], deadline_s: float) -> Seen:
+    def next_frame(self, name: str, of: Callable[[Seen], bool], deadline_s: float) -> Seen:
         """The next frame of that name of which it is true. Deliveries of other links, and what is said of others, stay
         where they are: no order holds between them. Flows are passed over, anything else in between is an error."""
         end = time.monotonic() + deadline_s
@@ -79,13 +79,13 @@ class Peer:
                     del self.seen[at]
                 else:
                     at += 1
-            if not self._read(end - time.monotonic()):
-                raise AssertionError(f"no {name} within {deadline_s} s, but {self.seen}; ended: {self._ended}")
+            if not self.read(end - time.monotonic()):
+                raise AssertionError(f"no {name} within {deadline_s} s, but {self.seen}; ended: {self.eof}")
 
     def frames(self, count: int) -> list[Seen]:
         """The next so many frames, whatever they are."""
         while len(self.seen) < count:
-            assert self._read(WAIT_S), f"only {self.seen} came; ended: {self._ended}"
+            assert self.read(WAIT_S), f"only {self.seen} came; ended: {self.eof}"
         taken, self.seen = self.seen[:count], self.seen[count:]
         return taken
 
@@ -113,7 +113,7 @@ class Peer:
                     del self.seen[index]
                     return
                 assert seen.name == "flow", f"nothing was expected, but {seen} came"
-            assert self._read(end - time.monotonic()), f"no {name} within {WAIT_S} s; ended: {self._ended}"
+            assert self.read(end - time.monotonic()), f"no {name} within {WAIT_S} s; ended: {self.eof}"
 
     def through(self, address: str) -> None:
         """One message through a queue, which is made if need be: published, taken, acknowledged."""
@@ -127,9 +127,9 @@ class Peer:
     def closed(self, deadline_s: float = WAIT_S) -> bool:
         """True when the gateway closes the socket in time."""
         end = time.monotonic() + deadline_s
-        while not self._ended and time.monotonic() < end:
-            self._read(end - time.monotonic())
-        return self._ended
+        while not self.eof and time.monotonic() < end:
+            self.read(end - time.monotonic())
+        return self.eof
 
     # -- publishing
 
@@ -139,7 +139,7 @@ class Peer:
         self.send(frames.attach_sender(to, handle, f"to-{handle}-{address}", mode, rcv=rcv))
         attached = self.expect("attach")
         assert attached.field(6) is not None, attached
-        self._theirs[handle] = attached.field(1)
+        self.gateway_handles[handle] = attached.field(1)
         return int(self.expect("flow").field(6))
 
     def publish(self, *payloads: bytes, handle: int = 0, settled: bool = False) -> list[int]:
@@ -154,7 +154,7 @@ class Peer:
         """What the gateway said of so many deliveries, by delivery-id; each was settled."""
         said: dict[int, str | None] = {}
         while len(said) < count:
-            seen = self._next("disposition", lambda _: True, deadline_s)
+            seen = self.next_frame("disposition", lambda _: True, deadline_s)
             assert seen.field(3) is True, seen
             last = seen.field(1) if seen.field(2) is None else seen.field(2)
             said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
@@ -186,23 +186,23 @@ class Peer:
         self.send(frames.attach_receiver(where, handle, name, mode, rcv))
         attached = self.expect("attach")
         assert attached.field(5) is not None, attached
-        self._sent[handle] = 0
-        self._theirs[handle] = attached.field(1)
+        self.delivered[handle] = 0
+        self.gateway_handles[handle] = attached.field(1)
         if credit:
             self.credit(credit, handle)
         return attached
 
     def credit(self, count: int, handle: int = 1, drain: bool = False) -> None:
         """So many deliveries more than have come so far."""
-        self.send(frames.flow(handle, count, self._sent[handle], drain))
+        self.send(frames.flow(handle, count, self.delivered[handle], drain))
 
     def receive(self, count: int, handle: int = 1, deadline_s: float = WAIT_S) -> list[Seen]:
         """The next messages of a link, whole: transfers of one delivery are joined."""
-        link = self._theirs.get(handle)
+        link = self.gateway_handles.get(handle)
         messages: list[Seen] = []
 
         def transfer() -> Seen:
-            return self._next("transfer", lambda one: link in (None, one.field(0)), deadline_s)
+            return self.next_frame("transfer", lambda one: link in (None, one.field(0)), deadline_s)
 
         while len(messages) < count:
             seen = transfer()
@@ -211,7 +211,7 @@ class Peer:
                 seen = transfer()
                 payload += seen.payload
             messages.append(Seen(seen.channel, seen.name, seen.fields, payload))
-        self._sent[handle] += count
+        self.delivered[handle] += count
         return messages
 
     def there(self, address: str, count: int) -> list[Seen]:
@@ -228,7 +228,7 @@ class Peer:
     def drained(self, handle: int = 1) -> bool:
         """Whether a drain is answered with nothing but the end of the credit: all that is stored was looked at."""
         flow = self.expect("flow")
-        while flow.field(4) != self._theirs[handle] or flow.field(6) != 0:
+        while flow.field(4) != self.gateway_handles[handle] or flow.field(6) != 0:
             flow = self.expect("flow")
         return flow.field(8) is True
 
@@ -245,13 +245,13 @@ class Peer:
     def detached(self, handle: int | None = None) -> str | None:
         detached = self.expect("detach")
         assert detached.field(1) is True, detached
-        assert handle is None or detached.field(0) == self._theirs[handle], detached
+        assert handle is None or detached.field(0) == self.gateway_handles[handle], detached
         return detached.condition
 
     # -- the socket
 
-    def _read(self, seconds: float) -> bool:
-        if seconds <= 0 or self._ended:
+    def read(self, seconds: float) -> bool:
+        if seconds <= 0 or self.eof:
             return False
         self._socket.settimeout(seconds)
         try:
@@ -261,7 +261,7 @@ class Peer:
         except ConnectionError:
             data = b""
         if not data:
-            self._ended = True
+            self.eof = True
             return False
         self.raw += data
         found, self._data = frames.read(self._data + data)

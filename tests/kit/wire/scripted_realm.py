@@ -97,7 +97,7 @@ class ScriptedRealm:
         )
         self.metrics = _Metrics()
         self.mistakes = Mistakes(SystemClock())
-        self._next_eid = 1
+        self.next_eid = 1
         self._said: list[Answer] = []
         self._held: list[Answer] = []
 
@@ -116,12 +116,12 @@ class ScriptedRealm:
     def publish(self, node: Node, keys: list[bytes], values: list[bytes], owner: object) -> None:
         self.calls.append(f"publish {len(values)}")
         answer = self.answers.get("publish", "stored")
-        eids = self._keep(node, values) if answer == "stored" else [-1] * len(values)
+        eids = self.keep(node, values) if answer == "stored" else [-1] * len(values)
         self.answer("publish", Published(owner, 0, eids, answer, "" if answer == "stored" else "SCRIPTED"))
 
-    def _keep(self, node: Node, values: list[bytes]) -> list[int]:
-        eids = list(range(self._next_eid, self._next_eid + len(values)))
-        self._next_eid += len(values)
+    def keep(self, node: Node, values: list[bytes]) -> list[int]:
+        eids = list(range(self.next_eid, self.next_eid + len(values)))
+        self.next_eid += len(values)
         store = self.store(node.name)
         store.values.update(zip(eids, values, strict=True))
         store.available += eids
@@ -135,7 +135,7 @@ class ScriptedRealm:
             settlement.carry_out(done=answer == "done")
         for posting in postings:
             count = len(posting.values)
-            eids += self._keep(posting.node, posting.values) if answer == "done" else [-1] * count
+            eids += self.keep(posting.node, posting.values) if answer == "done" else [-1] * count
         self.answer("commit", Committed(owner, answer, eids, "" if answer == "done" else "SCRIPTED"))
 
     def subscribe(self, request: Subscribe, owner: object) -> None:
@@ -245,7 +245,7 @@ class ScriptedSubscription:
         self.node, self.mode, self.durable = request.node, request.mode, request.durable
         self.owner = owner
         self.terms = request.terms
-        self.lost = self._closed = self.looking = False
+        self.lost = self.closed = self.looking = False
         self._realm, self._link = realm, request.link
         self._store = realm.store(request.node.name)
         self.journaled = request.mode in ("queue", "durable")
@@ -323,7 +323,7 @@ class ScriptedSubscription:
     def unreserve(self, eids: list[int]) -> None:
         assert set(eids) <= self._held, f"{eids} are not held"
         self._held.difference_update(eids)
-        if self._closed:
+        if self.closed:
             self._store.available += eids
         else:
             self._outstanding.update(eids)
@@ -347,7 +347,7 @@ class ScriptedSubscription:
         self._realm.released.append(self.durable)
 
     def close(self) -> None:
-        self._closed = True
+        self.closed = True
         if not self.lost:
             self._store.available += sorted(self._outstanding)
         self._outstanding.clear()

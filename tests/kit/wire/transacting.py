@@ -23,7 +23,7 @@ class Transacting(Peer):
         self.send(frames.attach_sender(frames.COORDINATOR, handle, name, outcomes=outcomes))
         attached = self.expect("attach")
         assert attached.field(6) is not None, attached
-        self._theirs[handle] = attached.field(1)
+        self.gateway_handles[handle] = attached.field(1)
         self.expect("flow")
         return attached
 
@@ -87,7 +87,7 @@ class Transacting(Peer):
                     del self.seen[: index + 1]
                     return seen
             self.seen.clear()
-            assert self._read(10.0), f"no {name}"
+            assert self.read(10.0), f"no {name}"
 
     def leave(self, handle: int = 1) -> None:
         """Close a consuming link."""

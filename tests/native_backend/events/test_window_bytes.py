@@ -7,6 +7,7 @@ from typing import Any
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Failure, Log, Reader
 from native_backend.subscriptions.durable_subscription import DurableSubscription
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess
 from tests.kit.realm.worlds import SimulatedWorld
 
@@ -18,14 +19,14 @@ LIMITS = RealmLimits(
 
 def counted(realm: RealmProcess) -> int:
     """Once more, from what is there."""
-    feeds = realm.realm._context.windows
+    feeds = context_of(realm.realm).windows
     windows = sum(chunk.size for feed in feeds._windows.values() for chunk in feed._chunks)
     lagging = sum(cursor.tail.chunk.size for cursor in feeds._lagging if cursor.tail and cursor.tail.chunk)
     return windows + lagging + sum(chunk.size for chunk in feeds._again.values())
 
 
 def bounded(realm: RealmProcess) -> None:
-    assert realm.realm._context.windows.held_bytes == counted(realm) <= LIMITS.feed_bytes
+    assert context_of(realm.realm).windows.held_bytes == counted(realm) <= LIMITS.feed_bytes
 
 
 def test_many_stores_and_laggards_stay_within_one_bound() -> None:
@@ -41,7 +42,7 @@ def test_many_stores_and_laggards_stay_within_one_bound() -> None:
             if turns % (1 + at // 6) == 0:  # some are slower than others
                 got[consumer] += consumer.take(7 + at)
             bounded(realm)
-            widest = max(widest, realm.realm._context.windows.held_bytes)
+            widest = max(widest, context_of(realm.realm).windows.held_bytes)
         realm.turn()
         turns += 1
         assert turns < 5_000, "someone starves"
@@ -61,7 +62,7 @@ def test_many_stores_and_laggards_stay_within_one_bound() -> None:
     for consumer in consumers:
         assert isinstance(consumer.subscription, DurableSubscription)
         consumer.subscription.close()
-    assert realm.realm._context.windows.held_bytes == counted(realm) == 0
+    assert context_of(realm.realm).windows.held_bytes == counted(realm) == 0
     world.close()
 
 

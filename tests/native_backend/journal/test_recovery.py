@@ -89,7 +89,7 @@ def entry(random: Random, name: str, open_: dict[str, set[int]], place: dict[str
 
 @pytest.mark.parametrize("gathered", [1, 40, 500_000])
 def test_the_states_are_those_of_one_entry_after_the_other(monkeypatch: pytest.MonkeyPatch, gathered: int) -> None:
-    monkeypatch.setattr(recovery, "_GATHERED", gathered)
+    monkeypatch.setattr(recovery, "GATHERED", gathered)
     for seed in range(60):
         random = Random(seed)
         open_: dict[str, set[int]] = {name: set() for name in NAMES}
@@ -114,7 +114,7 @@ def test_the_states_are_those_of_one_entry_after_the_other(monkeypatch: pytest.M
 
 
 def test_large_records_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "_STRETCH_BYTES", 100_000)
+    monkeypatch.setattr(recovery, "STRETCH_BYTES", 100_000)
     cause = "x" * 1_000
     values = []
     for n in range(1, 2_000):

@@ -145,13 +145,18 @@ class _Admin:
         """Nothing is open."""
 
 
+def answering(calls: AdminCalls, *answers: Exception | None, topics: tuple[dict[str, Any], ...] = ()) -> None:
+    """From now on a cluster answers so."""
+    calls._admin = _Admin(*answers, topics=topics)
+
+
 def test_calls_to_kafka_are_asked_again_and_counted() -> None:
     retries = Retries()
     admin = AdminCalls({}, retries)
-    admin._admin = _Admin(kafka_errors.NodeNotReadyError(), kafka_errors.RequestTimedOutError(), None)
+    answering(admin, kafka_errors.NodeNotReadyError(), kafka_errors.RequestTimedOutError(), None)
     admin.trim("t", 0, 5, 10.0)
     assert retries.asked_again == {"_TRANSPORT": 1, "REQUEST_TIMED_OUT": 1}
-    admin._admin = _Admin(kafka_errors.TopicAuthorizationFailedError(), None)
+    answering(admin, kafka_errors.TopicAuthorizationFailedError(), None)
     with pytest.raises(LogError, match="refused") as raised:
         admin.trim("t", 0, 5, 10.0)
     assert raised.value.failure.code == "TOPIC_AUTHORIZATION_FAILED", "the code is a name of the table"
@@ -163,13 +168,13 @@ def test_the_table_decides_what_is_asked_again_not_the_client() -> None:
     """kafka-python holds the first two, which a broker gives while it is fenced, for errors that stay."""
     retries = Retries()
     admin = AdminCalls({}, retries)
-    admin._admin = _Admin(kafka_errors.InvalidReplicationFactorError(), kafka_errors.BrokerNotAvailableError(), None)
+    answering(admin, kafka_errors.InvalidReplicationFactorError(), kafka_errors.BrokerNotAvailableError(), None)
     admin.trim("t", 0, 5, 10.0)
     assert retries.asked_again == {"INVALID_REPLICATION_FACTOR": 1, "BROKER_NOT_AVAILABLE": 1}
-    admin._admin = _Admin(kafka_errors.UnknownTopicOrPartitionError(), None)
+    answering(admin, kafka_errors.UnknownTopicOrPartitionError(), None)
     with pytest.raises(LogError, match="not-found"):
         admin.trim("t", 0, 5, 10.0)
-    admin._admin = _Admin(kafka_errors.IllegalArgumentError("a mistake of ours"), None)
+    answering(admin, kafka_errors.IllegalArgumentError("a mistake of ours"), None)
     with pytest.raises(LogError, match="unexpected"):
         admin.trim("t", 0, 5, 10.0)
     assert retries.asked_again.total() == 2
@@ -186,7 +191,7 @@ def test_a_topic_without_a_leader_is_not_gone_nor_is_one_that_may_not_be_describ
     admin = AdminCalls({}, Retries())
     denied = kafka_errors.TopicAuthorizationFailedError.errno
     topics = topic("led"), topic("waits", leader=-1), topic("gone", 3), topic("secret", denied)
-    admin._admin = _Admin(topics=topics)
+    answering(admin, topics=topics)
     found = admin.existing(["led", "waits", "gone", "secret"], 5.0)
     assert {name: one is not None for name, one in found.items()} == {"led": True, "waits": True, "gone": False}
     assert set(admin.find_topics(["led", "waits", "gone", "secret"])) == {"led"}, "what can be used now"

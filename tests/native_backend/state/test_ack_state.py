@@ -12,6 +12,7 @@ from native_backend.limits import RealmLimits
 from native_backend.log.simulated.faults import Faults
 from native_backend.state.ack_state import AckState
 from native_backend.subscriptions.partitioned import eids_of, packed_eid, partition_of
+from tests.kit.realm.inside import shard_of
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 from tests.kit.realm.worlds import SimulatedWorld
 
@@ -99,18 +100,18 @@ class QueueMachine(RuleBasedStateMachine):
     def positions(self) -> dict[int, int]:
         """As a later process finds them, which ends at once: else the next one would wait for its lease."""
         later = self.open()
-        recovered = later.realm._shard._recovered
+        recovered = shard_of(later.realm)._recovered
         later.kill()
         states = {part.partition: recovered.get((part.store, "queue")) for part in self.node.parts}
         for part in self.node.parts:
-            dispatch = self.realm.realm._shard.opened(part, "queue")
+            dispatch = shard_of(self.realm.realm).opened(part, "queue")
             assert dispatch is None or states[part.partition] is not None
         return {at: found.state.position for at, found in states.items() if found is not None}
 
     @invariant()
     def nothing_is_remembered_in_vain(self) -> None:
         for part in self.node.parts:
-            dispatch = self.realm.realm._shard.opened(part, "queue")
+            dispatch = shard_of(self.realm.realm).opened(part, "queue")
             if dispatch is not None:
                 self.is_lean(part.partition, dispatch.state)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.kit.realm.inside import context_of, publisher_of
 from tests.simulation.observation.checker import Checker
 
 
@@ -18,8 +19,8 @@ class NothingInFlightAtEnd(Checker):
         self.require(gateway.transaction_bytes == 0, f"{gateway.transaction_bytes} bytes are in transactions")
         live = process.live_links()
         self.require(gateway.links == len(live), f"the gateway counts {gateway.links} links, there are {len(live)}")
-        self.require(not realm._journal.busy, "the journal is busy")
-        self.require(realm._publisher.pending == 0, "the log has not answered all events")
+        self.require(not context_of(realm).journal.busy, "the journal is busy")
+        self.require(publisher_of(realm).pending == 0, "the log has not answered all events")
         for link in live:
             if not link.publishing:
                 self.require(link.drain, f"{link} was not asked to drain: the world is not at rest")
@@ -31,7 +32,7 @@ class NothingInFlightAtEnd(Checker):
         shares = gateway.shares
         for limit in (shares.connections, shares.links, shares.transactions, shares.temporary_nodes):
             self.require(limit.used == 0 and not limit._held, f"{limit._held} of {limit._name} after the end")
-        self.require(not gateway.credit._lent_to, f"credit is lent to {gateway.credit._lent_to} after the end")
+        self.require(not gateway.credit.lent_to, f"credit is lent to {gateway.credit.lent_to} after the end")
         snapshots = self.ledger.snapshots()
         lows = {(one["node"], one["durable"]): (one["low"], one["acked"], one["closed"]) for one in snapshots.values()}
         for (node, durable), start in self.ledger.durables().items():

@@ -137,7 +137,7 @@ class Victim:
 
     def _until(self, reached: Callable[[], bool]) -> list[Seen]:
         while not reached():
-            assert self.peer._read(20.0), (self.peer.seen, self.peer._ended)
+            assert self.peer.read(20.0), (self.peer.seen, self.peer.eof)
         seen, self.peer.seen = self.peer.seen, []
         return seen
 

@@ -43,7 +43,7 @@ def test_a_message_that_misrepresents_its_sections_ends_its_session(
         peer.send(frames.transfer(0, MESSAGE), frames.transfer(1, MALFORMED[bad], state=state))
         said: list[Seen] = []
         while not said or said[-1].name != "end":
-            assert peer.seen or peer._read(10.0), "no end"
+            assert peer.seen or peer.read(10.0), "no end"
             said += peer.seen
             peer.seen = []
         told = [seen for seen in said if seen.name == "disposition" and seen.field(1) == 1]

@@ -34,10 +34,10 @@ class Sender(Transacting):
 
     def within_credit(self, handle: int, delivery: bytes) -> None:
         while self.credit_left <= 0:
-            flow = self._next("flow", lambda flow: flow.field(4) == self._theirs[handle], 10.0)
-            self.credit_left = flow.field(5) + flow.field(6) - self._sent.get(handle, 0)
+            flow = self.next_frame("flow", lambda flow: flow.field(4) == self.gateway_handles[handle], 10.0)
+            self.credit_left = flow.field(5) + flow.field(6) - self.delivered.get(handle, 0)
         self.credit_left -= 1
-        self._sent[handle] = self._sent.get(handle, 0) + 1
+        self.delivered[handle] = self.delivered.get(handle, 0) + 1
         self.send(delivery)
 
 
@@ -52,7 +52,7 @@ def sender(small: GatewayProcess, node: str) -> Iterator[Sender]:
 
 def attached(sender: Sender, to: str | Described | None) -> None:
     sender.send(frames.attach_sender(to))
-    sender._theirs[0] = sender.expect("attach").field(1)
+    sender.gateway_handles[0] = sender.expect("attach").field(1)
 
 
 def without_a_message(number: int, kind: str, payload: bytes) -> bytes:

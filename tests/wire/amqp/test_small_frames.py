@@ -61,7 +61,7 @@ def test_the_answer_to_a_fault_fits(gateway: GatewayProcess, fault: str) -> None
             peer.send(frames.transfer(0, b"\x00\x53\x79\x45"))
         names: list[str] = []
         while not {"detach", "end", "close"} & set(names):
-            assert peer._read(10.0), f"no answer, {names}"
+            assert peer.read(10.0), f"no answer, {names}"
             names = [seen.name for seen in peer.seen]
         assert max(sizes(peer.raw)) <= 512
         (told,) = [seen for seen in peer.seen if seen.name in ("detach", "end", "close")]

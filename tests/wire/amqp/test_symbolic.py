@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from gateway.frames.descriptors import _NUMBERS
+from gateway.frames.descriptors import NUMBERS
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from transformers.codec import Described, Symbol, decode, encode
 
 MESSAGE = frames.message(b"event", frames.header(first=True))
-NAMES = {number: name for name, number in _NUMBERS.items()}
+NAMES = {number: name for name, number in NUMBERS.items()}
 
 
 def named(octets: bytes) -> bytes:
@@ -57,7 +57,7 @@ def test_a_conversation_in_names(gateway: GatewayProcess, node: str, state: str 
         assert peer.outcomes(3) == dict.fromkeys(range(3), "accepted")
         peer.send(named(frames.attach_receiver(source) + frames.flow(1, 3)))
         assert peer.expect("attach").field(5) is not None
-        peer._sent[1] = 0
+        peer.delivered[1] = 0
         first = peer.receive(3)
         peer.send(named(frames.disposition(0, 0, outcome, settled)), named(frames.disposition(1, 2, outcome, settled)))
         if state is not None and not settled:

@@ -18,7 +18,7 @@ SECOND = 1
 def names(peer: Peer, last: str) -> list[str]:
     """What comes up to a frame of that name, flows left out."""
     while not any(seen.name == last for seen in peer.seen):
-        assert peer._read(10.0), f"no {last}, but {peer.seen}"
+        assert peer.read(10.0), f"no {last}, but {peer.seen}"
     return [seen.name for seen in peer.seen if seen.name != "flow"]
 
 
@@ -130,7 +130,7 @@ def test_D18_deliveries_whose_consumer_has_closed_its_link_get_no_disposition(
         peer.receive(2)
         peer.send(frames.disposition(0, 0, frames.state("accepted"), settled=False), frames.detach(1))
         names(peer, "detach")
-        peer._read(0.2)
+        peer.read(0.2)
         said = [seen for seen in peer.seen if seen.name == "disposition"]
         assert all(seen.field(1) == 0 and seen.state == "accepted" for seen in said), said  # never of the second
 
@@ -162,5 +162,5 @@ def test_D19_no_credit_is_granted_on_a_control_link_in_the_breath_in_which_it_is
         peer.seen.clear()
         peer.send(frames.request(0, "nonsense"))
         while not any(seen.name == "detach" for seen in peer.seen):
-            assert peer._read(10.0), peer.seen
+            assert peer.read(10.0), peer.seen
         assert "flow" not in [seen.name for seen in peer.seen], peer.seen

@@ -38,8 +38,8 @@ def heartbeats_within(peer: Peer, seconds: float) -> int:
     before = peer.raw.count(BEAT)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        peer._read(end - time.monotonic())
-        assert not peer._ended
+        peer.read(end - time.monotonic())
+        assert not peer.eof
     return peer.raw.count(BEAT) - before
 
 
@@ -52,8 +52,8 @@ def hears(peer: Peer, count: int, *others: Peer) -> None:
 
     def read() -> None:
         for each in (peer, *others):
-            each._read(0.01)
-            assert not each._ended
+            each.read(0.01)
+            assert not each.eof
 
     until(lambda: heartbeats(peer) >= count, f"{count} heartbeats", pause=read)
 

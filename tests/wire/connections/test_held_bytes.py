@@ -72,7 +72,7 @@ def told(peer: Peer, name: str, count: int) -> None:
     until(
         lambda: sum(seen.name == name for seen in peer.seen) >= count,
         f"{count} of {name}",
-        pause=lambda: peer._read(0.1),
+        pause=lambda: peer.read(0.1),
     )
 
 

@@ -28,11 +28,11 @@ def drained(peer: Peer, handle: int = 1) -> int:
     count = 0
     while True:
         while not peer.seen:
-            assert peer._read(10.0), "the drain is not answered"
+            assert peer.read(10.0), "the drain is not answered"
         seen = peer.seen.pop(0)
         count += seen.name == "transfer"
         if seen.name == "flow" and seen.field(6) == 0 and seen.field(8) is True:
-            peer._sent[handle] = seen.field(5)
+            peer.delivered[handle] = seen.field(5)
             return count
 
 
@@ -123,7 +123,7 @@ def test_a_state_is_of_one_node_or_durable(gateway: GatewayProcess, node: str) -
         assert set(peer.outcomes(1).values()) == {"accepted"}
         peer.settle([second.field(1)], frames.state("released"), settled=False)
         assert set(peer.outcomes(1).values()) == {"released"}
-        peer._sent.update({1: 1, 2: 1})
+        peer.delivered.update({1: 1, 2: 1})
         peer.credit(1, 1)
         peer.credit(1, 2)
         again = peer.expect("transfer")  # whichever link it comes on
@@ -198,12 +198,12 @@ def test_a_resumed_transfer_of_an_unknown_delivery_is_ignored(gateway: GatewayPr
         peer.send(resumed(0, MESSAGE), frames.transfer(1, frames.message(b"new")), resumed(2, MESSAGE))
         said: list[Seen] = []
         while not any(seen.name == "disposition" and seen.field(1) == 1 for seen in said):
-            assert peer.seen or peer._read(10.0)
+            assert peer.seen or peer.read(10.0)
             said, peer.seen = said + peer.seen, []
         peer.nothing() if not peer.seen else peer.seen.clear()
         peer.send(frames.attach_receiver(node, 4), frames.flow(4, 5))
         while not any(seen.name == "transfer" for seen in said):
-            assert peer.seen or peer._read(10.0)
+            assert peer.seen or peer.read(10.0)
             said, peer.seen = said + peer.seen, []
         (only,) = [seen for seen in said if seen.name == "transfer"]
         assert only.payload == frames.message(b"new")

@@ -59,7 +59,7 @@ def test_a_message_with_a_delivery_time_is_not_given_before(gateway: GatewayProc
             assert bodies(peer, 1, handle) == [b"1"]
             peer.credit(10, handle, drain=True)
             assert peer.drained(handle)
-            peer._sent[handle] += 10  # the drain has used them up
+            peer.delivered[handle] += 10  # the drain has used them up
         begun = time.time()
         for handle, (_, _, name) in enumerate(nodes):
             peer.publish(waiting(b"2", _SOON_MS, name), handle=10 + handle, settled=True)

@@ -60,7 +60,7 @@ def test_U_5_an_echo_is_answered_with_where_the_link_that_receives_stands(gatewa
         assert set(peer.outcomes(2).values()) == {"accepted"}
         peer.send(frames.flow(0, credit - 2, 2, echo=True))
         flow = flow_of(peer)
-        assert said(flow) == (peer._theirs[0], 2, credit - 2, False)
+        assert said(flow) == (peer.gateway_handles[0], 2, credit - 2, False)
         assert flow.field(NEXT_IN) == 2
         peer.publish(ONE)
         assert set(peer.outcomes(1).values()) == {"accepted"}
@@ -98,7 +98,7 @@ def test_U_4_a_drain_that_takes_the_credit_away_is_answered(gateway: GatewayProc
         peer.credit(3, drain=True)
         assert [seen.payload for seen in peer.receive(1)] == [TWO]
         assert said(flow_of(peer)) == (attached.field(1), 4, 0, True)
-        peer._sent[1] = 4
+        peer.delivered[1] = 4
         peer.credit(0, drain=True)
         assert said(flow_of(peer)) == (attached.field(1), 4, 0, True)
 

@@ -55,12 +55,12 @@ def gone_session(held: Held, _: int) -> None:
 def gone_connection(held: Held, _: int) -> None:
     held.peer.say(frames.close())
     held.peer.lose()
-    held.peer._read = lambda: 0  # type: ignore[method-assign]
+    held.peer.read = lambda: 0  # type: ignore[method-assign]
 
 
 def gone_socket(held: Held, _: int) -> None:
     held.peer.lose()
-    held.peer._read = lambda: 0  # type: ignore[method-assign]
+    held.peer.read = lambda: 0  # type: ignore[method-assign]
 
 
 GONE = [gone_link, gone_session, gone_connection, gone_socket]
@@ -145,7 +145,7 @@ def test_an_attach_that_is_answered_too_late_takes_nothing(leave: Leave, what: s
     held.peer.say(frames.flow(1, 5))
     leave(held, 1)
     held.finish()
-    assert all(subscription._closed for subscription in held.realm.subscriptions)
+    assert all(subscription.closed for subscription in held.realm.subscriptions)
 
 
 @pytest.mark.requirement("H-9")

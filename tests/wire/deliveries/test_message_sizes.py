@@ -76,7 +76,7 @@ def announced(peer: Peer, node: str, handle: int = 0) -> int:
     """The max-message-size that a publisher is told."""
     peer.send(frames.attach_sender(node, handle, f"to-{handle}-{uuid.uuid4().hex}"))
     attached = peer.expect("attach")
-    peer._theirs[handle] = attached.field(1)
+    peer.gateway_handles[handle] = attached.field(1)
     peer.expect("flow")
     return int(attached.field(SIZE))
 
@@ -99,7 +99,7 @@ def test_the_largest_message_that_is_announced_goes_through_and_one_octet_more_e
         assert peer.receive(1, 5, 60.0)[0].payload == largest
         peer.settle([0], ACCEPTED)
         peer.send(split(message(16 * MIB + 1), 1))
-        assert peer._next("detach", lambda _: True, 30.0).condition == TOO_LARGE
+        assert peer.next_frame("detach", lambda _: True, 30.0).condition == TOO_LARGE
         peer.send(frames.detach(0))
         assert announced(peer, node, 3) == 16 * MIB
 
@@ -125,9 +125,9 @@ def test_a_transaction_takes_a_message_of_the_largest_size(realm: GatewayProcess
                 for at, part in enumerate(parts, 1)
             )
         )
-        assert peer._next("disposition", lambda _: True, 60.0).state == "transactional accepted"
+        assert peer.next_frame("disposition", lambda _: True, 60.0).state == "transactional accepted"
         peer.send(frames.discharge(2, txn))
-        assert peer._next("disposition", lambda seen: seen.field(1) == 2, 60.0).state == "accepted"
+        assert peer.next_frame("disposition", lambda seen: seen.field(1) == 2, 60.0).state == "accepted"
         peer.consumer(node, credit=1, handle=5)
         assert peer.receive(1, 5, 60.0)[0].payload == payload
 
@@ -147,7 +147,7 @@ def told(peer: Peer, node: str, size: int) -> None:
     while announced(peer, node, handle) != size:
         assert time.monotonic() < end, "an operator's setting is not told"
         peer.send(frames.detach(handle))
-        peer._next("detach", lambda _: True, 20.0)
+        peer.next_frame("detach", lambda _: True, 20.0)
         time.sleep(0.2)
 
 
@@ -162,7 +162,7 @@ def test_on_kafka_a_publisher_hears_what_its_nodes_topic_takes_and_that_holds(
         peer.send(split(message(size), 0, 20))
         assert peer.outcomes(1) == {0: "accepted"}
         peer.send(split(message(size + 1), 1, 20))
-        assert peer._next("detach", lambda _: True, 20.0).condition == TOO_LARGE
+        assert peer.next_frame("detach", lambda _: True, 20.0).condition == TOO_LARGE
         assert len(peer.there(node, 1)) == 1
     limit(kafka_bootstrap, node, 30 * MIB)
     with Peer(on_kafka.port) as peer:
@@ -213,8 +213,8 @@ def source(node: str, what: str) -> object:
 
 def consume(peer: Peer, where: object, size_max: int, handle: int, name: str, credit: int = 10, mode: int = 2) -> None:
     peer.send(frames.attach_receiver(where, handle, name, mode, size_max=size_max))
-    peer._theirs[handle] = peer.expect("attach").field(1)
-    peer._sent[handle] = 0
+    peer.gateway_handles[handle] = peer.expect("attach").field(1)
+    peer.delivered[handle] = 0
     peer.credit(credit, handle)
 
 
@@ -225,7 +225,7 @@ def publish(realm: GatewayProcess, node: str, *messages: bytes) -> None:
         peer.expect("attach")
         for each in messages:
             peer.publish(each)
-            assert peer._next("disposition", lambda _: True, 20.0).state == "accepted"
+            assert peer.next_frame("disposition", lambda _: True, 20.0).state == "accepted"
 
 
 def bodies(messages: list[frames.Seen]) -> list[bytes]:
@@ -267,7 +267,7 @@ def test_a_durable_keeps_what_is_too_large_until_a_link_takes_it(
         peer.nothing()
         for size_max, count in ((TAKES, 0), (len(LARGE) + 100, 2), (0, 0)):
             peer.send(frames.detach(1, closed=False))
-            peer._next("detach", lambda _: True, 20.0)
+            peer.next_frame("detach", lambda _: True, 20.0)
             consume(peer, source(node, what), size_max, 1, "sub")
             got = peer.receive(count, 1)
             assert bodies(got) == [without_header(LARGE)] * count

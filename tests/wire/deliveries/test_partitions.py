@@ -193,7 +193,7 @@ def test_groups_keep_their_consumer_and_their_order_when_their_node_grows(gatewa
         came: list[tuple[Peer, Seen]] = []
         while len(came) < 29:
             for peer in (one, two):
-                peer._read(0.05)
+                peer.read(0.05)
                 came += [(peer, seen) for seen in peer.seen if seen.name == "transfer"]
                 peer.seen.clear()
     of_group: dict[bytes, list[bytes]] = {}

@@ -63,12 +63,12 @@ class Consumer:
 
     @property
     def got(self) -> int:
-        self.peer._read()
+        self.peer.read()
         return sum(seen.name == "transfer" for seen in self.peer.seen)
 
 
 def put(realm: ScriptedRealm, count: int) -> None:
-    realm._keep(realm.node("q"), [frames.message(b"%d" % at) for at in range(count)])
+    realm.keep(realm.node("q"), [frames.message(b"%d" % at) for at in range(count)])
 
 
 def test_links_that_wait_are_not_visited(realm: ScriptedRealm, visits: Visits) -> None:

@@ -102,7 +102,7 @@ def test_a_tag_of_more_than_32_octets_ends_its_link_and_no_other(
         while len(said) < len(good + others) or not condition:
             (seen,) = peer.frames(1)
             if seen.name == "detach":
-                assert seen.field(0) == peer._theirs[0]
+                assert seen.field(0) == peer.gateway_handles[0]
                 condition = str(seen.condition)
             elif seen.name == "disposition":
                 last = seen.field(1) if seen.field(2) is None else seen.field(2)

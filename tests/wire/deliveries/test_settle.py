@@ -288,7 +288,7 @@ def test_U_4_a_drain_sends_what_is_there_and_uses_the_credit_up(gateway: Gateway
             flow = peer.expect("flow")
             assert (flow.field(6), flow.field(8)) == (0, True)
             delivered = flow.field(5)
-            peer._sent[1] = delivered
+            peer.delivered[1] = delivered
         peer.stored(node, FRESH)
         peer.nothing()  # the credit is gone
         peer.credit(1)

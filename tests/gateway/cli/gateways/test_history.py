@@ -91,8 +91,8 @@ def test_a_night_with_a_kill_is_read(new_gateway: StartGateway, run: Run, monkey
     assert [each["why"] for each in one["gaps"]] == ["not kept", "killed"] and one["known_us"]
     assert silent["problem"] and silent["history"] == []
 
-    monkeypatch.setattr(history, "_PAGES", 1)
-    monkeypatch.setattr("gateway.cli.gateways.admin_client._ROWS", 1)
+    monkeypatch.setattr(history, "PAGES", 1)
+    monkeypatch.setattr("gateway.cli.gateways.admin_client.ROWS", 1)
     _, text, _ = shown()
     assert "only the first 1 pages, until " in text and "choose a shorter time" in text
     gateway.stop()

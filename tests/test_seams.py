@@ -1,0 +1,88 @@
+"""Tests reach into private members of others seldom: what a test needs to see or to do has a seam.
+
+Counted are names with one underscore that some file of ours defines: attributes of other objects, private names that a
+module imports, and those that are named to a `setattr`. What stands in the same file does not count, nor what belongs
+to a library, nor what a file of the folder defines that the test's folder mirrors (`tests/native_backend/state` may
+look into `native_backend/state`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PRODUCT = ("console", "gateway", "mappings", "native_backend", "reconciliation", "transformers")
+TESTS = ("bench", "tests")
+MOST = 50
+SEAM = "tests/kit/realm/inside.py"  # the place that exists to do it for all others
+
+
+def sources(trees: tuple[str, ...]) -> dict[str, str]:
+    files = [file for tree in trees for file in sorted((ROOT / tree).rglob("*.py"))]
+    return {file.relative_to(ROOT).as_posix(): file.read_text() for file in files}
+
+
+def defined(tree: ast.AST) -> Iterator[str]:
+    """Private names that a file gives to something of its own."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                yield name
+
+
+def reached(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Private names of others, with their lines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                continue
+            case ast.Attribute(attr=name):
+                yield node.lineno, name
+            case ast.ImportFrom(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.Call(func=ast.Attribute(attr="setattr"), args=[ast.Constant(value=str(name)), *_]):
+                yield node.lineno, name.rpartition(".")[2]
+            case ast.Call(func=ast.Attribute(attr="setattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                yield node.lineno, name
+
+
+def reaches(tests: Mapping[str, str], product: Mapping[str, str]) -> list[str]:
+    """`path:line: name`, in the order of the files."""
+    trees = {path: ast.parse(text) for path, text in (tests | product).items()}
+    own = {path: {name for name in defined(tree) if re.match("_[^_]", name)} for path, tree in trees.items()}
+    ours = set().union(*own.values())
+    found = []
+    for path in tests:
+        room = Path(*Path(path).parent.parts[1:])
+        others = ours.difference(own[path], *(names for other, names in own.items() if Path(other).parent == room))
+        if path != SEAM:
+            found += [f"{path}:{line}: {name}" for line, name in sorted(set(reached(trees[path]))) if name in others]
+    return found
+
+
+def test_few_tests_reach_into_others() -> None:
+    found = reaches(sources(TESTS), sources(PRODUCT))
+    assert len(found) <= MOST, "\n".join(["", *found])
+
+
+def test_each_way_is_seen() -> None:
+    product = {"gateway/x.py": "class X:\n    def __init__(self):\n        self._a = self._b = 1\n_WORDS = 1\n"}
+    tests = {
+        "tests/gateway/test_y.py": "x._a = 1\n",
+        "tests/test_x.py": (
+            "from gateway.x import _WORDS\n"
+            "class Y:\n    def _own(self): return self._a\n"
+            "x._a = x._b\nY()._own()\nx._of_a_library()\n"
+            "monkeypatch.setattr(x, '_a', 1)\nmonkeypatch.setattr('gateway.x._WORDS', 2)\n"
+        ),
+    }
+    assert [line.partition(":")[2] for line in reaches(tests, product)] == [
+        *("1: _WORDS", "4: _a", "4: _b", "7: _a", "8: _WORDS"),
+    ]
