@@ -55,7 +55,7 @@ def reached(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def reaches(tests: Mapping[str, str], product: Mapping[str, str]) -> list[str]:
     """`path:line: name`, in the order of the files."""
-    trees = {path: ast.parse(text) for path, text in (tests | product).items()}
+    trees = {path: ast.parse(text) for path, text in {**tests, **product}.items()}
     own = {path: {name for name in defined(tree) if re.match("_[^_]", name)} for path, tree in trees.items()}
     ours = set().union(*own.values())
     found = []
