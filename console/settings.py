@@ -103,7 +103,7 @@ def _asks_who(arguments: argparse.Namespace, host: str) -> bool:
 
 
 def _check_exposure(settings: Settings, arguments: argparse.Namespace) -> None:
-    """Other machines get in with a login and over TLS, unless it was said in so many words that they need not."""
+    """Other machines get in with a login and over TLS, unless the configuration allows both to be missing."""
     if settings.groups and settings.users is None:
         raise SettingsError("--group needs users: name their file with --users, or security.users in the configuration")
     if settings.is_local:
@@ -135,16 +135,16 @@ def _check_actions(settings: Settings, gateway: GatewaySettings | None) -> None:
 def _tls(arguments: argparse.Namespace, gateway: GatewaySettings | None) -> TlsSettings:
     """As it was named, or the gateway's, without its demand for certificates of clients."""
     if arguments.tls_certificate and arguments.tls_key:
-        found = TlsSettings(arguments.tls_certificate, arguments.tls_key)
+        tls = TlsSettings(arguments.tls_certificate, arguments.tls_key)
     elif gateway is not None and gateway.tls is not None:
-        found = replace(gateway.tls, client_ca=None, require_client_certificate=False)
+        tls = replace(gateway.tls, client_ca=None, require_client_certificate=False)
     else:
         raise SettingsError("--listen https:// needs --tls-certificate and --tls-key, or tls in the configuration")
     try:
-        context(found)
+        context(tls)
     except ValueError as error:
         raise SettingsError(f"--tls-certificate: {error}") from None
-    return found
+    return tls
 
 
 def _configuration(path: Path | None) -> GatewaySettings | None:

@@ -185,8 +185,8 @@ class RealmMetrics:
 
     def node_names(self, count_max: int) -> list[str]:
         """Those of so many nodes; none that peers have made for themselves."""
-        found = (node.name for node in self._context.metadata.nodes.values() if not node.temporary)
-        return [*islice(found, count_max)]
+        names = (node.name for node in self._context.metadata.nodes.values() if not node.temporary)
+        return [*islice(names, count_max)]
 
     def nodes(self) -> Iterator[NodeFigures | None]:
         """Every store of every node, those with a capacity first, temporary ones last. None: a step on the way to the
@@ -217,23 +217,23 @@ class RealmMetrics:
 
 def _last(steps: Iterator[T | None]) -> Generator[None, None, T | None]:
     """Yields None for each step; returns what they come to, None where that is not known."""
-    found = None
-    for found in steps:
-        if found is None:
+    last = None
+    for last in steps:
+        if last is None:
             yield None
-    return found
+    return last
 
 
 def known_sum(numbers: Iterable[int | None]) -> int | None:
     """None where one is not known."""
-    found = [*numbers]
-    return sum(number for number in found if number is not None) if None not in found else None
+    terms = [*numbers]
+    return sum(number for number in terms if number is not None) if None not in terms else None
 
 
 def oldest(ages: Iterable[float | None]) -> float | None:
     """None where one is not known, or where there is none."""
-    found = [*ages]
-    return max((age for age in found if age is not None), default=None) if None not in found else None
+    known = [*ages]
+    return max((age for age in known if age is not None), default=None) if None not in known else None
 
 
 def _has_capacity(node: Node) -> bool:

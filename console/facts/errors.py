@@ -101,7 +101,7 @@ class Board:
             "gateways": dict(self._by_gateway.get(kind, {})),
             "first_us": min((int(each["first_us"] or 0) for each in entries), default=0),
             "last_us": self._last_us(kind, entries),
-            "series": self.series(lambda found: found == kind),
+            "series": self.series(lambda kind_there: kind_there == kind),
             "remedies": [*dict.fromkeys(each["remedy"] for each in reversed(entries) if each["remedy"])][:3],
             "examples": [*reversed(entries)],
         }
@@ -118,15 +118,15 @@ class Board:
 
     def _nodes(self, kind: Kind, entries: Sequence[Row]) -> list[dict[str, Any]]:
         """By name: those that are counted by name, and of others those that entries name."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for gateway in self._gateways:
             for key, count in gateway.rises.totals.items():
                 if key[0] == "errors" and key[5] and kind_of(key) == kind:
-                    found[key[5]] += int(count)
+                    counts[key[5]] += int(count)
         for each in entries:
-            if each["node"] and each["node"] not in found:
-                found[each["node"]] += int(each["count"] or 0)
-        return [{"node": node, "count": count} for node, count in found.most_common(WHO_MAX)]
+            if each["node"] and each["node"] not in counts:
+                counts[each["node"]] += int(each["count"] or 0)
+        return [{"node": node, "count": count} for node, count in counts.most_common(WHO_MAX)]
 
     def series(self, wanted: Callable[[Kind], bool]) -> list[int]:
         """Each minute's sum over the gateways."""
@@ -161,13 +161,13 @@ _LOGIN: Final = ("failed-login", "login-unheard", "sasl")
 
 def _entries(gateways: Iterable[Gateway]) -> dict[Kind, list[Row]]:
     """Of all gateways, the oldest first, each with the gateway's name."""
-    found: dict[Kind, list[Row]] = defaultdict(list)
+    by_kind: dict[Kind, list[Row]] = defaultdict(list)
     rows = [{**row, "gateway": gateway.name} for gateway in gateways for row in gateway.errors]
     for row in sorted(rows, key=lambda row: row["at_us"] or 0):
         if row["what"] == GIVEN_UP:
             continue
-        found[kind_of_entry(row)].append(row)
-    return found
+        by_kind[kind_of_entry(row)].append(row)
+    return by_kind
 
 
 def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -70,19 +70,19 @@ def _whole(query: Mapping[str, str], name: str) -> int:
 
 def read_dead_nodes(body: bytes) -> list[Row]:
     """The nodes that others name as theirs for dead letters, the fullest first. Raises WrongAnswer."""
-    found = {str(each.get("name")): each for each in _list(body) if isinstance(each, dict)}
+    by_name = {str(each.get("name")): each for each in _list(body) if isinstance(each, dict)}
     given_up = Counter[str]()
     origins: dict[str, list[str]] = {}
-    for name, node in found.items():
+    for name, node in by_name.items():
         properties = node.get("properties")
         dead = properties.get("dead_letter") if isinstance(properties, dict) else None
-        if isinstance(dead, str) and dead in found:
+        if isinstance(dead, str) and dead in by_name:
             given_up[dead] += 1
             origins.setdefault(dead, []).append(text(name) or "")
     rows = [
         {
-            "node": name, "messages": number(found[name].get("messages")), "of": sorted(origins[name])[:20],
-            "partitions": int(number(found[name].get("partitions")) or 1),
+            "node": name, "messages": number(by_name[name].get("messages")), "of": sorted(origins[name])[:20],
+            "partitions": int(number(by_name[name].get("partitions")) or 1),
         }
         for name in given_up
     ]  # fmt: skip
@@ -91,8 +91,8 @@ def read_dead_nodes(body: bytes) -> list[Row]:
 
 def read_letters(body: bytes) -> tuple[list[Row], bool]:
     """One row a message; what is no dead letter has no cause. True: there are more. Raises WrongAnswer."""
-    found = [_row(each) for each in _list(body) if isinstance(each, dict)]
-    return found[:LETTERS_SHOWN], len(found) > LETTERS_SHOWN
+    rows = [_row(each) for each in _list(body) if isinstance(each, dict)]
+    return rows[:LETTERS_SHOWN], len(rows) > LETTERS_SHOWN
 
 
 def read_audit(body: bytes) -> list[Row]:
@@ -108,26 +108,26 @@ def read_audit(body: bytes) -> list[Row]:
 
 def _list(body: bytes) -> list[Any]:
     try:
-        found = orjson.loads(body)
+        items = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise WrongAnswer(f"the command's answer is no JSON: {error}") from None
-    if not isinstance(found, list):
+    if not isinstance(items, list):
         raise WrongAnswer("the command's answer is no list")
-    return found
+    return items
 
 
-def _row(found: Mapping[str, Any]) -> Row:
-    letter = found.get("dead_letter")
+def _row(entry: Mapping[str, Any]) -> Row:
+    letter = entry.get("dead_letter")
     is_letter = isinstance(letter, dict)
     fields: Mapping[str, Any] = letter if isinstance(letter, dict) else {}
-    sections = found.get("sections")
+    sections = entry.get("sections")
     return {
-        "eid": int(number(found.get("eid")) or 0),
-        "partition": int(number(found.get("partition")) or 0),
-        "stored": text(found.get("stored")) or "",
-        "failed": number(found.get("failed")),
-        "octets": number(found.get("octets")),
-        "body": text(found.get("body")) or "",
+        "eid": int(number(entry.get("eid")) or 0),
+        "partition": int(number(entry.get("partition")) or 0),
+        "stored": text(entry.get("stored")) or "",
+        "failed": number(entry.get("failed")),
+        "octets": number(entry.get("octets")),
+        "body": text(entry.get("body")) or "",
         "is_letter": is_letter,
         **{name: text(fields.get(name)) or "" for name in _LETTER},
         **{f"origin_{name}" if name == "eid" else name: number(fields.get(name)) for name in _NUMBERS},
@@ -136,15 +136,15 @@ def _row(found: Mapping[str, Any]) -> Row:
     }
 
 
-def _sections(found: Mapping[str, Any]) -> dict[str, Any]:
+def _sections(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Names and texts; the body is one text."""
     shown: dict[str, Any] = {}
     for name in _SECTIONS:
-        inner = found.get(name)
+        inner = sections.get(name)
         if isinstance(inner, dict):
             pairs = [*inner.items()][:SECTION_ENTRIES]
             shown[name] = {text(key) or "": _word(value) for key, value in pairs}
-    body = found.get("body")
+    body = sections.get("body")
     parts = [text(body[at : at + TEXT]) for at in range(0, BODY, TEXT)] if isinstance(body, str) else []
     shown["body"] = "".join(part or "" for part in parts)
     return shown
@@ -158,18 +158,18 @@ def _word(value: Any) -> str:
 
 def causes(rows: Sequence[Row]) -> list[Row]:
     """Letters of one page by cause, origin, condition and reason; numbers and quoted words of a reason are folded."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    by_cause: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         if row["is_letter"]:
             key = row["cause"], row["node"], row["condition"], folded(row["reason"])
-            found.setdefault(key, []).append(row)
+            by_cause.setdefault(key, []).append(row)
     return sorted(
         (
             {
                 "cause": cause, "origin": node, "condition": condition, "reason": reason, "count": len(alike),
                 "oldest_s": max(each["age_s"] or 0 for each in alike),
             }
-            for (cause, node, condition, reason), alike in found.items()
+            for (cause, node, condition, reason), alike in by_cause.items()
         ),
         key=lambda row: -int(str(row["count"])),
     )  # fmt: skip

@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
     """One row a node and gateway, its partitions summed. First what is full, then by name."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for gateway in shown.of(gateways):
         sums = {column: _sums(gateway, name, "node") for column, name in _NODE.items()}
         oldest = _most(gateway, "realmgate_node_oldest_message_age_seconds", "node")
@@ -46,8 +46,8 @@ def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
             row["in"], row["out"] = _accepted(counted, "in"), sum(counted.get("out", {}).values())
             row["refused"] = sum(counted.get("in", {}).values()) - row["in"]
             row["dead_letters"] = letters.get(name, 0)
-            found.append(row)
-    return sorted(found, key=lambda row: (-(row["used"] or 0) if (row["used"] or 0) >= 0.8 else 0, row["node"]))
+            rows.append(row)
+    return sorted(rows, key=lambda row: (-(row["used"] or 0) if (row["used"] or 0) >= 0.8 else 0, row["node"]))
 
 
 def _used(row: Mapping[str, Any]) -> float | None:
@@ -57,20 +57,20 @@ def _used(row: Mapping[str, Any]) -> float | None:
 
 
 def _sums(gateway: Gateway, name: str, label: str) -> dict[str, int]:
-    found: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
     for labels, number in gateway.samples.all(name):
-        found[labels.get(label, "")] += int(number)
-    return dict(found)
+        sums[labels.get(label, "")] += int(number)
+    return dict(sums)
 
 
 def _most(gateway: Gateway, name: str, *labels: str) -> dict[str, float]:
     """Of the partitions the largest; 0 is nothing, and left out. Of a gateway that has no such metric: none."""
-    found: dict[str, float] = {}
+    highest: dict[str, float] = {}
     for labels_of_sample, number in gateway.samples.all(name):
         key = "\0".join(labels_of_sample.get(label, "") for label in labels)
         if number:
-            found[key] = max(found.get(key, 0.0), number)
-    return found
+            highest[key] = max(highest.get(key, 0.0), number)
+    return highest
 
 
 def _consumers(gateway: Gateway, node: str) -> int:
@@ -79,11 +79,11 @@ def _consumers(gateway: Gateway, node: str) -> int:
 
 
 def _letters(gateway: Gateway, shown: Shown) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for key, count in gateway.rises.counts(shown.now_us, shown.minutes).items():
         if key[0] == "letters":
-            found[key[1]] += count
-    return found
+            counts[key[1]] += count
+    return counts
 
 
 def _accepted(counted: Mapping[str, Mapping[str, int]], direction: str) -> int:
@@ -92,24 +92,24 @@ def _accepted(counted: Mapping[str, Mapping[str, int]], direction: str) -> int:
 
 def outcomes_of(gateway: Gateway, shown: Shown) -> dict[str, dict[str, dict[str, int]]]:
     """Deliveries that got their outcome in the time shown: node, direction, outcome, count."""
-    found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {"in": {}, "out": {}})
+    by_node: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {"in": {}, "out": {}})
     for key, count in gateway.rises.counts(shown.now_us, shown.minutes).items():
         if key[0] == "deliveries":
             _, direction, node, outcome = key
-            found[node].setdefault(direction, {})[outcome] = count
-    return found
+            by_node[node].setdefault(direction, {})[outcome] = count
+    return by_node
 
 
 def outcomes(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
     """One row a node and direction, over the gateways; the most deliveries first."""
-    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    sums: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for gateway in shown.of(gateways):
         for node, directions in outcomes_of(gateway, shown).items():
             for direction, counted in directions.items():
-                found[node, direction].update(counted)
+                sums[node, direction].update(counted)
     rows = [
         {"node": node, "direction": direction, "outcomes": dict(counted), "count": sum(counted.values())}
-        for (node, direction), counted in found.items()
+        for (node, direction), counted in sums.items()
         if counted
     ]
     return sorted(rows, key=lambda row: (-int(str(row["count"])), str(row["node"])))
@@ -118,24 +118,24 @@ def outcomes(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
 def durables(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
     """One row a durable and gateway, its partitions summed; a queue's own state is its durable `queue`. First what
     holds a mark back, then what holds most."""
-    found: dict[tuple[str, str, str], Row] = {}
+    rows: dict[tuple[str, str, str], Row] = {}
     for gateway in shown.of(gateways):
         oldest = _most(gateway, "realmgate_durable_oldest_message_age_seconds", "node", "durable")
         for column in _DURABLE:
             for labels, number in gateway.samples.all(f"realmgate_durable_{column}"):
                 names = gateway.name, labels.get("node", ""), labels.get("durable", "")
-                row = found.setdefault(names, _durable(*names))
+                row = rows.setdefault(names, _durable(*names))
                 row["oldest_s"] = oldest.get("\0".join(names[1:]))
                 if column == "low_eid":
                     row["partitions"] += 1
                     row[column] = int(number)
                 else:
                     row[column] = (row[column] or 0) + int(number)
-    for row in found.values():
+    for row in rows.values():
         if row["partitions"] > 1:
             row["low_eid"] = None  # each partition has its own
     return sorted(
-        found.values(), key=lambda row: (-(row["hole_events"] or 0), -(row["stored_events"] or 0), row["node"])
+        rows.values(), key=lambda row: (-(row["hole_events"] or 0), -(row["stored_events"] or 0), row["node"])
     )
 
 
@@ -152,14 +152,14 @@ def _durable(gateway: str, node: str, durable: str) -> Row:
 
 def letters(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
     """Messages that became dead letters, by the node that they were in, and cause."""
-    found: dict[tuple[str, str, str], Row] = {}
+    rows: dict[tuple[str, str, str], Row] = {}
     for gateway in shown.of(gateways):
         counts = gateway.rises.counts(shown.now_us, shown.minutes)
         for key, total in gateway.rises.totals.items():
             if key[0] == "letters":
                 row = {"node": key[1], "cause": key[2], "gateway": gateway.name}
-                found[gateway.name, key[1], key[2]] = {**row, "count": counts[key], "in_this_run": int(total)}
-    return sorted(found.values(), key=lambda row: (-row["count"], -row["in_this_run"], row["node"]))
+                rows[gateway.name, key[1], key[2]] = {**row, "count": counts[key], "in_this_run": int(total)}
+    return sorted(rows.values(), key=lambda row: (-row["count"], -row["in_this_run"], row["node"]))
 
 
 def retries(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:

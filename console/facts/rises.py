@@ -31,13 +31,13 @@ COUNTED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 def counters_of(samples: Samples) -> dict[Key, float]:
     """At most `KEYS`."""
-    found: dict[Key, float] = {}
+    counters: dict[Key, float] = {}
     for short, (name, labels) in COUNTED.items():
         for values, number in samples.all(name):
-            if len(found) >= KEYS:
-                return found
-            found[short, *(values.get(label, "") for label in labels)] = number
-    return found
+            if len(counters) >= KEYS:
+                return counters
+            counters[short, *(values.get(label, "") for label in labels)] = number
+    return counters
 
 
 class Rises:
@@ -108,10 +108,10 @@ class Rises:
     def counts(self, now_us: int, minutes: int, before: int = 0) -> Counter[Key]:
         """Of so many minutes that end `before` minutes ago."""
         last = now_us // MINUTE_US - before
-        found: Counter[Key] = Counter()
+        sums: Counter[Key] = Counter()
         for minute in range(last - minutes + 1, last + 1):
-            found.update(self._minutes.get(minute, {}))
-        return found
+            sums.update(self._minutes.get(minute, {}))
+        return sums
 
     def series(self, now_us: int, minutes: int, wanted: Callable[[Key], bool]) -> list[int]:
         """Each minute's sum, the oldest first."""
@@ -122,8 +122,8 @@ class Rises:
 
     def last_us(self, wanted: Callable[[Key], bool]) -> int:
         """The end of the last minute in which it rose; 0: it did not."""
-        found = [minute for minute, counts in self._minutes.items() if any(wanted(key) for key in counts)]
-        return (max(found) + 1) * MINUTE_US if found else 0
+        minutes = [minute for minute, counts in self._minutes.items() if any(wanted(key) for key in counts)]
+        return (max(minutes) + 1) * MINUTE_US if minutes else 0
 
     def watched(self, now_us: int, minutes: int) -> list[bool]:
         last = now_us // MINUTE_US

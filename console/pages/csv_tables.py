@@ -29,15 +29,15 @@ _INNER: Final = ("class", "table")
 
 def tables(document: Mapping[str, Any]) -> dict[str, Rows]:
     """By name, in the order of the page. A list of nothing is a table of no row."""
-    found: dict[str, Rows] = {}
+    by_name: dict[str, Rows] = {}
     for name, rows in _walk(document, ()):
-        found.setdefault(name, rows)
-    return found
+        by_name.setdefault(name, rows)
+    return by_name
 
 
-def first_of(found: Mapping[str, Rows]) -> str:
+def first_of(tables_by_name: Mapping[str, Rows]) -> str:
     """The page's own first one."""
-    return next((name for name in found if name not in _FRAME), _FRAME[-1])
+    return next((name for name in tables_by_name if name not in _FRAME), _FRAME[-1])
 
 
 def _walk(document: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Rows]]:

@@ -45,8 +45,8 @@ def errors(view: View) -> Document:
 
 
 def _group(klass: str, rows: Sequence[Document]) -> Document:
-    found = [row for row in rows if row["class"] == klass]
-    return {"class": klass, "about": _ABOUT[klass], "matching": len(found), "rows": found[:ROWS_SHOWN]}
+    matching = [row for row in rows if row["class"] == klass]
+    return {"class": klass, "about": _ABOUT[klass], "matching": len(matching), "rows": matching[:ROWS_SHOWN]}
 
 
 def _row(row: Mapping[str, Any]) -> Document:
@@ -64,11 +64,11 @@ def _text(row: Mapping[str, Any]) -> str:
 
 def example(row: Mapping[str, Any]) -> Document:
     """An entry of /api/errors, with times for people and the command that shows its life."""
-    found = {name: row[name] for name in _SHOWN}
-    found["first"], found["at"] = iso(row["first_us"]), iso(row["at_us"])
-    found["at_us"] = row["at_us"]
-    found["trace"] = f"realmgate trace {row['delivery']}" if row["delivery"] else ""
-    return found
+    shown = {name: row[name] for name in _SHOWN}
+    shown["first"], shown["at"] = iso(row["first_us"]), iso(row["at_us"])
+    shown["at_us"] = row["at_us"]
+    shown["trace"] = f"realmgate trace {row['delivery']}" if row["delivery"] else ""
+    return shown
 
 
 def _chart(board: Board, klass: str) -> Document:
@@ -121,27 +121,27 @@ def _matrix(rows: Sequence[Mapping[str, Any]]) -> Document:
 
 
 def _sums(counts: Counter[tuple[str, str]], at: int) -> list[tuple[str, int]]:
-    found: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
     for cell, count in counts.items():
-        found[cell[at]] += count
-    return found.most_common()
+        sums[cell[at]] += count
+    return sums.most_common()
 
 
 def one_error(view: View) -> Document:
     """`?class=&condition=&code=&rule=`: who meets it, when, by which rule, and what to do."""
     kind = Kind(*(view.query.get(name, "") for name in ("class", "condition", "code", "rule")))
     board = Board(view.gateways, view.shown)
-    found = next((row for row in board.rows if _is_asked(row, kind)), None)
+    row_of_kind = next((row for row in board.rows if _is_asked(row, kind)), None)
     title = kind.condition or kind.code or kind.rule or "Error"
-    if found is None:
+    if row_of_kind is None:
         question = "No gateway has counted it in its run, and none keeps an example."
         return frame(view, "errors", title, question, asked=kind.address, row=None, rule=None)
-    examples = [example(each) for each in found["examples"][:EXAMPLES_SHOWN]]
-    row = {**_row(found), "examples": examples, "kept": len(found["examples"])}
+    examples = [example(each) for each in row_of_kind["examples"][:EXAMPLES_SHOWN]]
+    row = {**_row(row_of_kind), "examples": examples, "kept": len(row_of_kind["examples"])}
     return frame(
-        view, "errors", title, _ABOUT[found["class"]], asked=kind.address, row=row,
-        chart={"class": found["class"], "series": found["series"], "count": found["count"]},
-        watched=board.watched(), happened=_happened(view), rule=rule_of(view, found["decided_by"]),
+        view, "errors", title, _ABOUT[row_of_kind["class"]], asked=kind.address, row=row,
+        chart={"class": row_of_kind["class"], "series": row_of_kind["series"], "count": row_of_kind["count"]},
+        watched=board.watched(), happened=_happened(view), rule=rule_of(view, row_of_kind["decided_by"]),
     )  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def _entry_text(row: Mapping[str, Any]) -> str:
 
 def _summary(rows: Sequence[Mapping[str, Any]]) -> list[Document]:
     """Who met what, the latest first, at most 20."""
-    found: dict[tuple[Any, ...], list[Any]] = {}
+    groups: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
         key = (
             row["kind"],
@@ -216,7 +216,7 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> list[Document]:
             row["fault"] or row["condition"] or row["answer"],
             row["direction"],
         )
-        found.setdefault(key, []).append(row)
+        groups.setdefault(key, []).append(row)
     return [
         {
             "kind": _KINDS[kind], "user": user or "", "node": node or "", "error": error or "",
@@ -224,5 +224,5 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> list[Document]:
             "last": iso(alike[0]["at_us"]), "last_us": alike[0]["at_us"], "remedy": alike[0]["remedy"] or "",
             "rule": alike[0]["rule"] or "", "gateways": sorted({each["gateway"] for each in alike}),
         }
-        for (kind, user, node, error, direction), alike in [*found.items()][:20]
+        for (kind, user, node, error, direction), alike in [*groups.items()][:20]
     ]  # fmt: skip

@@ -83,11 +83,11 @@ def _gaps_of(reading: Reading, time: _Time, now_us: int) -> list[Gap]:
     if not reading.at_us or reading.waits:
         return []
     counted_us = reading.counted_us if reading.is_cut or reading.problem else reading.at_us
-    found = gaps(reading.rows, time.begin_us, min(time.end_us, counted_us), reading.known_us)
+    gap_list = gaps(reading.rows, time.begin_us, min(time.end_us, counted_us), reading.known_us)
     since_us, end_us = max(counted_us, time.begin_us), min(time.end_us, now_us)
     if reading.problem and since_us < end_us:
-        found.append(Gap(since_us, end_us, SILENT))
-    return found
+        gap_list.append(Gap(since_us, end_us, SILENT))
+    return gap_list
 
 
 def _window(request: Asked, time: _Time) -> Document:

@@ -78,8 +78,8 @@ def _facts(view: View, flow: list[Document]) -> list[Document]:
 
 def _sum(view: View, name: str) -> int | None:
     """Of the gateways that answer; None: none does."""
-    found = [each.samples.one(f"realmgate_{name}") for each in view.shown.of(view.gateways) if each.answers]
-    known = [value for value in found if value is not None]
+    values = [each.samples.one(f"realmgate_{name}") for each in view.shown.of(view.gateways) if each.answers]
+    known = [value for value in values if value is not None]
     return int(sum(known)) if known else None
 
 
@@ -91,15 +91,15 @@ def _error(row: dict[str, Any]) -> Document:
 def _transient(view: View, board: Board) -> list[Document]:
     """By native code: calls to the log that were asked again in this run, those of them that passed in the end, and
     what peers were answered nevertheless."""
-    found = {
+    by_code = {
         row["code"]: {**row, "recovered": row["in_this_run"] - row["given_up"], "told": 0}
         for row in retries(view.gateways, view.shown)
     }
     for row in board.rows:
         if row["class"] in ("transient", "indeterminate") and row["code"] and row["count"]:
             none = {"code": row["code"], "count": 0, "in_this_run": 0, "given_up": 0, "recovered": 0, "told": 0}
-            found.setdefault(row["code"], none)["told"] += row["count"]
-    return sorted(found.values(), key=lambda row: (-row["told"], -row["count"], -row["in_this_run"], row["code"]))
+            by_code.setdefault(row["code"], none)["told"] += row["count"]
+    return sorted(by_code.values(), key=lambda row: (-row["told"], -row["count"], -row["in_this_run"], row["code"]))
 
 
 def _links(view: View) -> list[Document]:
@@ -122,32 +122,32 @@ def _capacity(view: View) -> list[Document]:
 
 def _transactions(view: View) -> Document:
     count = sum(
-        found for each in view.shown.of(view.gateways)
-        for key, found in each.rises.counts(view.now_us, view.shown.minutes).items()
+        count_of_key for each in view.shown.of(view.gateways)
+        for key, count_of_key in each.rises.counts(view.now_us, view.shown.minutes).items()
         if key[0] == "rules" and key[1] in ("committed", "coordinate")
     )  # fmt: skip
     return {"open": _sum(view, "transactions_open"), "held_bytes": _sum(view, "transaction_bytes"), "decided": count}
 
 
 def _rules(view: View) -> list[Document]:
-    found = hits(view.gateways, view.shown)
-    rows: list[Document] = [{"rule": rule, **counts} for rule, counts in found.items() if counts["count"]]
+    by_rule = hits(view.gateways, view.shown)
+    rows: list[Document] = [{"rule": rule, **counts} for rule, counts in by_rule.items() if counts["count"]]
     return sorted(rows, key=lambda row: -int(str(row["count"])))[:_TOP]
 
 
 def _denials(view: View) -> list[Document]:
-    found: dict[tuple[str, str, str], Document] = {}
+    by_user: dict[tuple[str, str, str], Document] = {}
     for gateway in view.shown.of(view.gateways):
         for row in gateway.errors:
             if kind_of_refusal(row) in ("denied", "login"):
                 operation = "log in" if row["what"] == "login" else row["direction"] or "use"
                 key = row["user"] or "", operation, row["node"] or ""
-                one = found.setdefault(
+                one = by_user.setdefault(
                     key, {"user": key[0], "operation": operation, "node": key[2], "count": 0, "last_us": 0}
                 )
                 one["count"] += row["count"] or 0
                 one["last_us"] = max(one["last_us"], row["at_us"] or 0)
-    rows = sorted(found.values(), key=lambda one: -one["last_us"])[:_TOP]
+    rows = sorted(by_user.values(), key=lambda one: -one["last_us"])[:_TOP]
     return [{**one, "last": iso(one["last_us"])} for one in rows]
 
 

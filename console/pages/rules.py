@@ -41,16 +41,16 @@ def _in_force(view: View) -> str:
 
 def _digests(view: View, tables: Tables) -> list[Document]:
     """Of each gateway, and whether what is shown here is what it goes by."""
-    found = []
+    digests = []
     for gateway in view.gateways:
         digest, profile = str(gateway.health.get("digest") or ""), str(gateway.health.get("profile") or "")
         reload = gateway.health.get("reload") or {}
-        found.append({
+        digests.append({
             "gateway": gateway.name, "digest": digest, "profile": profile,
             "is_shown": bool(digest) and digest == tables.digest(profile),
             "refused": reload.get("problems") or [],
         })  # fmt: skip
-    return found
+    return digests
 
 
 def _group(

@@ -79,7 +79,7 @@ def _gateway(view: View, gateway: Gateway) -> Document:
     health, samples = gateway.health, gateway.samples
     started = samples.one("process_start_time_seconds")
     gone = bool(gateway.failed_us)
-    found: Document = {
+    fields: Document = {
         **gateway_row(view, gateway),
         "detail": health.get("detail") or "",
         "realm": health.get("realm") or "",
@@ -95,7 +95,7 @@ def _gateway(view: View, gateway: Gateway) -> Document:
         ],
         "warnings": [] if gone else [words for words in health.get("warnings") or () if not _is_trouble(words, health)],
     }  # fmt: skip
-    return found | {
+    return fields | {
         name: samples.one(f"realmgate_{metric}")
         for name, metric in (
             ("connections", "connections"), ("connections_limit", "connections_limit"), ("links", "links"),
@@ -128,8 +128,8 @@ def _mean_ms(gateway: Gateway, name: str) -> float | None:
 
 
 def _ms(gateway: Gateway, name: str, part: float) -> float | None:
-    found = quantile_s(gateway.samples, name, part)
-    return None if found is None else round(found * 1000, 2)
+    seconds = quantile_s(gateway.samples, name, part)
+    return None if seconds is None else round(seconds * 1000, 2)
 
 
 def _differing(rows: list[Document]) -> list[str]:

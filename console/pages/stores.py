@@ -54,8 +54,8 @@ def _node(view: View, node: str, rows: list[Document]) -> Document:
 
 def _counting(view: View) -> int:
     """Stores without numbers: still being counted, or unreadable."""
-    found = (each.samples.one("realmgate_stores_counting") or 0 for each in view.shown.of(view.gateways))
-    return int(sum(found))
+    counting = (each.samples.one("realmgate_stores_counting") or 0 for each in view.shown.of(view.gateways))
+    return int(sum(counting))
 
 
 def durables(view: View) -> Document:

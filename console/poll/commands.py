@@ -65,12 +65,12 @@ class Commands:
 
 async def _all(stream: asyncio.StreamReader, most: int, *, cut: bool = False) -> bytes:
     """To its end. Raises NoAnswer for more than `most`, unless it is cut there."""
-    found = bytearray()
+    octets = bytearray()
     while part := await stream.read(65_536):
-        if len(found) + len(part) > most and not cut:
+        if len(octets) + len(part) > most and not cut:
             raise NoAnswer(f"the answer is larger than {most:,} octets: choose less")
-        found += part[: max(0, most - len(found))]
-    return bytes(found)
+        octets += part[: max(0, most - len(octets))]
+    return bytes(octets)
 
 
 def _complaint(words: bytes) -> str:

@@ -80,13 +80,13 @@ class HistoryReader:
     async def _read(self, gateway: Gateway, kept: _Kept) -> None:
         try:
             async with self._turns[gateway.name]:
-                found = await self._pages(gateway, kept.history.asked)
+                reading = await self._pages(gateway, kept.history.asked)
         except (NoAnswer, WrongAnswer) as error:
-            found = replace(kept.history.of(gateway.name), problem=str(error))
+            reading = replace(kept.history.of(gateway.name), problem=str(error))
         except Exception:  # we are wrong: what was read before stays
             log.exception("the history of %s", gateway.name)
-            found = replace(kept.history.of(gateway.name), problem="the console itself failed to read the answer")
-        kept.history = replace(kept.history, readings={**kept.history.readings, gateway.name: found})
+            reading = replace(kept.history.of(gateway.name), problem="the console itself failed to read the answer")
+        kept.history = replace(kept.history, readings={**kept.history.readings, gateway.name: reading})
 
     async def _pages(self, gateway: Gateway, request: Asked) -> Reading:
         """Raises NoAnswer, WrongAnswer."""

@@ -161,15 +161,15 @@ class _Poller:
 
     async def _rows(self, what: str, pages: int, query: dict[str, str]) -> tuple[list[Row], bool]:
         """So many pages at most. True: there are more."""
-        found: list[Row] = []
+        listed: list[Row] = []
         after = ""
         for _ in range(pages):
             _, body = await fetch(
                 self._gateway.url, f"/api/{what}", {**query, "limit": str(ROWS), **({"after": after} if after else {})}
             )
             head, rows = read_page(body, what)
-            found += rows
+            listed += rows
             after = head["next"] or ""
             if not after:
-                return found, False
-        return found, True
+                return listed, False
+        return listed, True

@@ -120,12 +120,12 @@ class Console:
             query = _query(request)
             wanted = query.pop("table", "") if path != "/rules" else query.get("table", "")
             document, _ = await self._document(path, query, request)
-            found = tables(document)
-            name = wanted or first_of(found)
-            if name not in found:
-                return PlainTextResponse(f"there is no table {name!a}; there are: {', '.join(found)}\n", 404)
+            by_name = tables(document)
+            name = wanted or first_of(by_name)
+            if name not in by_name:
+                return PlainTextResponse(f"there is no table {name!a}; there are: {', '.join(by_name)}\n", 404)
             saved = f'attachment; filename="{document["page"]}-{quote(name, safe="")}.csv"'
-            return Response(as_csv(found[name]), media_type="text/csv", headers={"Content-Disposition": saved})
+            return Response(as_csv(by_name[name]), media_type="text/csv", headers={"Content-Disposition": saved})
 
         return show
 
@@ -201,8 +201,8 @@ class Console:
         if (refused := self._login.refusal(request)) is not None:
             return refused
         name = request.path_params["name"]
-        found = next((each for each in self._reports.read() if each.name == name), None)
-        path = found.directory / PAGE if found is not None else None
+        report = next((each for each in self._reports.read() if each.name == name), None)
+        path = report.directory / PAGE if report is not None else None
         try:
             if path is None or path.stat().st_size > REPORT_BYTES:
                 return PlainTextResponse(

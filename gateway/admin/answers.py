@@ -50,24 +50,24 @@ class Answering:
 
 async def following(rows: Iterable[tuple[K, V]], after: K | None, count: int) -> list[tuple[K, V]]:
     """The first `count` of them behind `after`, in the order of their keys; looked for in steps."""
-    found: list[tuple[K, V]] = []
+    first_rows: list[tuple[K, V]] = []
     for at, row in enumerate(rows, 1):
-        if (after is None or row[0] > after) and (len(found) < count or row[0] < found[-1][0]):
-            insort(found, row, key=itemgetter(0))
-            del found[count:]
+        if (after is None or row[0] > after) and (len(first_rows) < count or row[0] < first_rows[-1][0]):
+            insort(first_rows, row, key=itemgetter(0))
+            del first_rows[count:]
         if at % _STEP == 0:
             await asyncio.sleep(0)
-    return found
+    return first_rows
 
 
 async def last_of(steps: Iterable[V | None]) -> V:
     """What an iterator of steps comes to."""
-    found = None
-    for found in steps:
-        if found is None:
+    last = None
+    for last in steps:
+        if last is None:
             await asyncio.sleep(0)
-    assert found is not None
-    return found
+    assert last is not None
+    return last
 
 
 def limit_of(query: Mapping[str, str]) -> int:

@@ -1,8 +1,8 @@
 """What an operator does to a gateway through its admin address: close a connection.
 
 A command changes something, so it is no page. It is a POST; `admin.commands` says who may ask for one, by the address
-of the asking socket. A browser says in `Origin` that a page asks: that is refused, whatever the page. Who asks is said
-in `Realmgate-Who` and logged with that address; there is no login. ADR 0089.
+of the asking socket. A browser names the page in `Origin`: such a request is refused, whatever the page. The caller
+gives his name in `Realmgate-Who`; it is logged with that address. There is no login. ADR 0089.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ async def close_connection(gateway: Gateway, answering: Answering, request: Requ
     if not reason:
         raise WrongParameter("a reason is missing: write reason=TEXT")
     id_ = request.query.get("id", "")
-    found = _connection(gateway, place(id_, answering.run))
-    if found is None or found.closing:
+    connection = _connection(gateway, place(id_, answering.run))
+    if connection is None or connection.closing:
         return answering.refusal(HTTPStatus.NOT_FOUND, f"there is no connection {id_}")
-    row = {**connection_row(found), "id": id_}
+    row = {**connection_row(connection), "id": id_}
     who = request.headers[WHO][:_CHARACTERS]
-    words = f"{who!a} from {request.address} closes connection {id_} ({peer_of(found)}): {reason!a}"
+    words = f"{who!a} from {request.address} closes connection {id_} ({peer_of(connection)}): {reason!a}"
     event = about("connection closed by command", connection=id_, who=who, reason=reason)
     _log.warning("connection closed by command: %s", words, extra=event)
-    _note(gateway, who, reason, f"{id_}: {peer_of(found)}")
-    found.close("amqp:connection:forced", f"closed by an operator: {reason}", cause="stopped")
+    _note(gateway, who, reason, f"{id_}: {peer_of(connection)}")
+    connection.close("amqp:connection:forced", f"closed by an operator: {reason}", cause="stopped")
     return answering.answer(closed=row)
 
 

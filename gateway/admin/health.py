@@ -31,7 +31,7 @@ _PROBLEM_CHARACTERS = 500
 _SERVES = ("ready", "degraded")
 
 
-def state_of(gateway: Gateway, found: list[Problem]) -> str:
+def state_of(gateway: Gateway, open_problems: list[Problem]) -> str:
     """`ready`, or why not. `found`: all problems that there are."""
     if gateway.realm.lost:
         return "taken-over"
@@ -39,9 +39,9 @@ def state_of(gateway: Gateway, found: list[Problem]) -> str:
         return "stopping"
     if not gateway.realm.metrics.lease_held:
         return "lease-lapsed"
-    if found and found[0].kind in KEEPS_OUT:
-        return found[0].kind
-    return "degraded" if found else "ready"
+    if open_problems and open_problems[0].kind in KEEPS_OUT:
+        return open_problems[0].kind
+    return "degraded" if open_problems else "ready"
 
 
 def is_ready(state: str) -> bool:
@@ -52,15 +52,15 @@ def is_ready(state: str) -> bool:
 def health(watched: Watched) -> Response:
     """Of a gateway whose realm is open."""
     gateway, reload, certificates = watched.gateway, watched.reload, watched.certificates
-    found = problems(watched)
-    state = state_of(gateway, found)
+    open_problems = problems(watched)
+    state = state_of(gateway, open_problems)
     figures, tables = gateway.realm.metrics, gateway.tables
     document: dict[str, Any] = {
         "state": state,
         "run": gateway.realm.run,
-        "problems": [_shown(problem) for problem in found[:PROBLEMS_SHOWN]],
-        "problems_left_out": max(0, len(found) - PROBLEMS_SHOWN),
-        "warnings": [*map(str, found[:PROBLEMS_SHOWN]), *_warnings(gateway)],
+        "problems": [_shown(problem) for problem in open_problems[:PROBLEMS_SHOWN]],
+        "problems_left_out": max(0, len(open_problems) - PROBLEMS_SHOWN),
+        "warnings": [*map(str, open_problems[:PROBLEMS_SHOWN]), *_warnings(gateway)],
         "realm": {"kind": gateway.realm.kind, "lease_held": figures.lease_held, "taken_over": gateway.realm.lost},
         "tables": {"digest": tables.digest, "profile": tables.profile},
         "reload": _reload(reload),

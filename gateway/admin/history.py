@@ -63,29 +63,29 @@ async def _fill(gateway: Gateway, page: _Page, position: int | None) -> int | No
     """When the oldest record begins that is kept; None: there is none, or this page continues another one."""
     known_us: int | None = None
     while True:
-        found = await _piece(gateway, page.since_us // 1000, position)
-        if found.oldest is not None:
-            known_us = (_decoded(found.oldest) or {}).get("begin")
+        piece = await _piece(gateway, page.since_us // 1000, position)
+        if piece.oldest is not None:
+            known_us = (_decoded(piece.oldest) or {}).get("begin")
         size = 0
-        for offset, value in zip(found.offsets, found.values, strict=True):
+        for offset, value in zip(piece.offsets, piece.values, strict=True):
             if not page.take(offset, value):
                 return known_us
             size += len(value)
             if size > _STEP_BYTES:
                 size = 0
                 await asyncio.sleep(0)
-        if found.position is None:
+        if piece.position is None:
             return known_us
-        position = found.position
+        position = piece.position
 
 
 async def _piece(gateway: Gateway, since_ms: int, position: int | None) -> HistoryFound:
     asking = _Asking()
     gateway.realm.history.read(since_ms, position, asking)
-    found = await asking.answer
-    if found.answer != "ready":
-        raise _Unread(found.native or found.answer)
-    return found
+    piece = await asking.answer
+    if piece.answer != "ready":
+        raise _Unread(piece.native or piece.answer)
+    return piece
 
 
 class _Asking:
@@ -94,9 +94,9 @@ class _Asking:
     def __init__(self) -> None:
         self.answer: asyncio.Future[HistoryFound] = asyncio.get_running_loop().create_future()
 
-    def answered(self, found: HistoryFound) -> None:
+    def answered(self, piece: HistoryFound) -> None:
         if not self.answer.done():  # else its page was given up
-            self.answer.set_result(found)
+            self.answer.set_result(piece)
 
 
 def _decoded(value: bytes) -> Row | None:

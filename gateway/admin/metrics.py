@@ -100,10 +100,10 @@ def _under_way(gateway: Gateway) -> Parts:
     yield single("realmgate_unsettled_deliveries", "gauge", "Deliveries that consumers have not settled.", unsettled)
 
 
-def of_problems(found: list[Problem]) -> Parts:
+def of_problems(open_problems: list[Problem]) -> Parts:
     """Those that there are now: nothing where all is well. The first of each kind with what they are about."""
     counted: Counter[tuple[str, str]] = Counter()
-    for problem in found:
+    for problem in open_problems:
         key = (problem.kind, problem.about)
         counted[key if key in counted or len(counted) < METRIC_PROBLEMS else (problem.kind, OTHER)] += 1
     samples = [(key, float(count)) for key, count in counted.items()]
@@ -157,9 +157,9 @@ def of_durables(figures: RealmMetrics) -> Parts:
     """The first `METRIC_DURABLES`; those beyond are one, of their sums."""
     shown: list[DurableMetrics] = []
     others: list[DurableMetrics] = []
-    for found in figures.durables():
-        if found is not None:
-            (shown if len(shown) < METRIC_DURABLES else others).append(found)
+    for durable in figures.durables():
+        if durable is not None:
+            (shown if len(shown) < METRIC_DURABLES else others).append(durable)
         yield None
     if others:
         shown.append(_sum(others))

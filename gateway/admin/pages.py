@@ -135,9 +135,9 @@ def waiting_pages(progress: Progress, run: str) -> dict[str, Page]:
 
 
 def _families(watched: Watched) -> metrics.Parts:
-    gateway, figures, found = watched.gateway, watched.gateway.realm.metrics, problems(watched)
-    yield from metrics.of_gateway(gateway, is_ready(state_of(gateway, found)))
-    yield from metrics.of_problems(found)
+    gateway, figures, open_problems = watched.gateway, watched.gateway.realm.metrics, problems(watched)
+    yield from metrics.of_gateway(gateway, is_ready(state_of(gateway, open_problems)))
+    yield from metrics.of_problems(open_problems)
     yield from metrics.of_reload(watched.reload)
     yield from metrics.of_realm(figures, gateway.realm.lost, gateway.outcomes.records)
     yield from metrics.of_durables(figures)

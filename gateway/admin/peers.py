@@ -106,8 +106,8 @@ async def _page(answering: Answering, what: str, rows: Iterator[Row | None], lim
             page.append({**row, "id": f"{answering.run}.{row['id']}"})
         if row is not None or at % _STEP == 0:  # a link may have 10,000 unsettled: some 0.7 ms
             await asyncio.sleep(0)
-    found: Row = {what: page, "next": page[-1]["id"] if more else None}
-    return answering.answer(**found)
+    columns: Row = {what: page, "next": page[-1]["id"] if more else None}
+    return answering.answer(**columns)
 
 
 def connection_row(connection: Connection) -> Row:

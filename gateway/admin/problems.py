@@ -68,10 +68,10 @@ class Problem:
 def problems(watched: Watched) -> list[Problem]:
     """Those that there are now; what keeps peers out comes first."""
     gateway = watched.gateway
-    found = [_of_realm(gateway, trouble) for trouble in gateway.realm.metrics.troubles]
-    found += _refused(watched)
-    found += _alarms(gateway)
-    return sorted(found, key=lambda problem: problem.kind not in KEEPS_OUT)
+    listed = [_of_realm(gateway, trouble) for trouble in gateway.realm.metrics.troubles]
+    listed += _refused(watched)
+    listed += _alarms(gateway)
+    return sorted(listed, key=lambda problem: problem.kind not in KEEPS_OUT)
 
 
 def _of_realm(gateway: Gateway, trouble: Trouble) -> Problem:

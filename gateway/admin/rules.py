@@ -26,13 +26,13 @@ async def rules(gateway: Gateway, answering: Answering, request: Request) -> Res
         for rule in tables[name].rules
         if wanted in (None, name)
     )
-    found = await following(known, request.query.get("after"), limit + 1)
+    page = await following(known, request.query.get("after"), limit + 1)
     errors = Counter[str]()
     for error, count in [*gateway.outcomes.counters.errors.items()]:
         errors[error.rule] += count
     cells: dict[str, Counter[str]] = {}
     rows: list[Row] = []
-    for at, (id_, (table, rule)) in enumerate(found[:limit], 1):
+    for at, (id_, (table, rule)) in enumerate(page[:limit], 1):
         if table.name not in cells:
             cells[table.name] = _cells(table)
             await asyncio.sleep(0)
@@ -41,7 +41,7 @@ async def rules(gateway: Gateway, answering: Answering, request: Request) -> Res
         rows.append({**row, "cells": cells[table.name][rule], "hits": hits, "errors": errors[id_]})
         if at % _STEP == 0:
             await asyncio.sleep(0)
-    following_id = rows[-1]["id"] if len(found) > limit else None
+    following_id = rows[-1]["id"] if len(page) > limit else None
     return answering.answer(digest=tables.digest, profile=tables.profile, rules=rows, next=following_id)
 
 

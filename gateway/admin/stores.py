@@ -29,24 +29,24 @@ async def nodes(gateway: Gateway, answering: Answering, request: Request) -> Res
     figures, limit = gateway.realm.metrics, limit_of(request.query)
     wanted, after = request.query.get("node"), request.query.get("after")
     known = ((node.name, node) for node in figures.known_nodes() if wanted in (None, node.name))
-    found = await following(known, after, limit + 1)
-    durables = await _durables_of(figures, {name for name, _ in found[:limit]})
+    page = await following(known, after, limit + 1)
+    durables = await _durables_of(figures, {name for name, _ in page[:limit]})
     problems = {each.about: each.kind for each in figures.troubles if each.kind.startswith("topic-")}
     rows: list[Row] = []
-    for name, node in found[:limit]:
+    for name, node in page[:limit]:
         rows.append(await _node_row(gateway, node, durables.get(name, []), problems.get(name)))
         await asyncio.sleep(0)
-    return answering.answer(nodes=rows, next=rows[-1]["id"] if len(found) > limit else None)
+    return answering.answer(nodes=rows, next=rows[-1]["id"] if len(page) > limit else None)
 
 
 async def _durables_of(figures: RealmMetrics, names: set[str]) -> dict[str, list[tuple[Node, Durable]]]:
-    found: dict[str, list[tuple[Node, Durable]]] = {}
+    by_node: dict[str, list[tuple[Node, Durable]]] = {}
     for at, (node, durable) in enumerate(figures.depths.durables(), 1):
         if node.name in names:
-            found.setdefault(node.name, []).append((node, durable))
+            by_node.setdefault(node.name, []).append((node, durable))
         if at % _STEP == 0:
             await asyncio.sleep(0)
-    return found
+    return by_node
 
 
 async def _node_row(gateway: Gateway, node: Node, durables: list[tuple[Node, Durable]], problem: str | None) -> Row:
@@ -98,12 +98,12 @@ def _age(seconds: float | None) -> float | None:
 async def durables(gateway: Gateway, answering: Answering, request: Request) -> Response:
     """`?limit=&after=&node=&durable=`, by node, name and partition. Raises WrongParameter."""
     figures, limit = gateway.realm.metrics, limit_of(request.query)
-    found = await following(_wanted(figures, request), _place(request), limit + 1)
+    page = await following(_wanted(figures, request), _place(request), limit + 1)
     rows: list[Row] = []
-    for place, (node, durable) in found[:limit]:
+    for place, (node, durable) in page[:limit]:
         rows.append(_durable_row(place, durable, await last_of(figures.durable(node, durable))))
         await asyncio.sleep(0)
-    return answering.answer(durables=rows, next=rows[-1]["id"] if len(found) > limit else None)
+    return answering.answer(durables=rows, next=rows[-1]["id"] if len(page) > limit else None)
 
 
 def _wanted(figures: RealmMetrics, request: Request) -> Iterator[tuple[Place, tuple[Node, Durable]]]:

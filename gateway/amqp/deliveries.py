@@ -104,10 +104,10 @@ class Deliveries:
     def compare(self, stated: Stated, sessions: Callable[[int], int | None]) -> None:
         """What was pushed last named so many deliveries: where fewer outcomes were read, one of them is not unsettled
         here. `sessions`: of a channel."""
-        found, self._stated = self._stated, Counter()
+        came, self._stated = self._stated, Counter()
         for (channel, transaction), count in stated.named.items():
             session = sessions(channel)
-            if session is not None and found[session, transaction] < count:
+            if session is not None and came[session, transaction] < count:
                 self.facts.append(NotTaken(session, transaction))
 
     def read(self) -> None:

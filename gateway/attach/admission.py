@@ -115,19 +115,19 @@ class Admission(LinkOwner):
         elif isinstance(answer, SubscriptionLost):
             self._on_lost(answer)
 
-    def _on_node(self, found: NodeFound) -> None:
+    def _on_node(self, reply: NodeFound) -> None:
         if not self.link.alive:
             return
-        if found.answer not in ("ready", "not-found"):
-            self._refuse(self._attached(found.answer, "attach"), found.answer, found.native, cause=found.words)
-        elif found.node is None and not self._created and self._may_create():
+        if reply.answer not in ("ready", "not-found"):
+            self._refuse(self._attached(reply.answer, "attach"), reply.answer, reply.native, cause=reply.words)
+        elif reply.node is None and not self._created and self._may_create():
             self._created = True
             if not self._gateway.realm.authorizer.may_create(self.connection.subject):
                 self._refuse(self._attached("access-denied", "attach"), "access-denied", "not-granted")
                 return
             self._gateway.realm.create_node(self.terminus.node, self.terminus.wanted_kind, self)
         else:
-            self._decide(found.node)
+            self._decide(reply.node)
 
     def _may_create(self) -> bool:
         return may_be_created_on_attach(self.terminus.node, self._gateway.settings.nodes.create_on_attach)
@@ -196,23 +196,23 @@ class Admission(LinkOwner):
             self._made = DynamicNode(name, terminus.lifetime, terminus.wanted_kind)
             gateway.realm.temporary.create(name, terminus.wanted_kind, self.connection.subject, self)
 
-    def _on_made(self, found: NodeFound) -> None:
+    def _on_made(self, reply: NodeFound) -> None:
         """It goes with this link, unless its lifetime says otherwise; also where the link is refused after all."""
         made, holder = self._made, self.connection.holder
-        if found.node is not None and made is not None:
+        if reply.node is not None and made is not None:
             owner = self.connection if self.terminus.temporary else None
-            self.connection.lifetimes.made(found.node, made.lifetime, self.link, owner, holder)
+            self.connection.lifetimes.made(reply.node, made.lifetime, self.link, owner, holder)
         else:
             self._gateway.shares.temporary_nodes.give_back(holder)
         if not self.link.alive:
             return
-        if found.node is None:
-            answer = "unexpected" if found.answer == "ready" else found.answer
-            self._refuse(self._attached(answer, "attach"), answer, found.native, cause=found.words)
+        if reply.node is None:
+            answer = "unexpected" if reply.answer == "ready" else reply.answer
+            self._refuse(self._attached(answer, "attach"), answer, reply.native, cause=reply.words)
             return
-        name = found.node.name
+        name = reply.node.name
         self.terminus, self._names_node = replace(self.terminus, address="node", asked=name, node=name), True
-        self._decide(found.node)
+        self._decide(reply.node)
 
     def _subscribe(self, node: Node, subscription: str) -> None:
         names, terms = None, EXCLUSIVE
@@ -284,21 +284,21 @@ class Admission(LinkOwner):
         """Look for what it may mean, the likeliest first."""
         self._gateway.realm.find_durables(self._recalled.pop(0), self.connection.subject, self, self._owned)
 
-    def _on_durables(self, found: DurablesFound) -> None:
+    def _on_durables(self, reply: DurablesFound) -> None:
         if not self.link.alive:
             return
-        if found.answer == "not-found" and self._recalled:
+        if reply.answer == "not-found" and self._recalled:
             self._recall()
             return
-        decision = self._attached(found.answer, "attach")
+        decision = self._attached(reply.answer, "attach")
         if decision.then["attach"] != "confirm":
-            self._refuse(decision, found.answer, found.native)
+            self._refuse(decision, reply.answer, reply.native)
             return
-        durable = found.durables[0]
+        durable = reply.durables[0]
         assert isinstance(self.link, Outgoing)
         held = durable_source(durable.node, durable.terms, self.terminus.all_containers)
         self.link.confirm(recalled_answer(self.link.attach, held))
-        self.link.owner = RecalledLink(self.connection, self.link, found.durables)
+        self.link.owner = RecalledLink(self.connection, self.link, reply.durables)
         self.connection.confirmed(self.link)
 
     def _on_published_to(self, node: Node) -> None:

@@ -60,12 +60,12 @@ class _Lookup:
     def connection(self) -> TransactingPeer:
         return self.relay.connection
 
-    def answered(self, found: NodeFound) -> None:
-        if found.node is None and found.answer in ("ready", "not-found") and not self.made:
+    def answered(self, reply: NodeFound) -> None:
+        if reply.node is None and reply.answer in ("ready", "not-found") and not self.made:
             self.made = self.relay.make(self.address, self)
             if self.made:
                 return
-        self.relay.found(self.address, found)
+        self.relay.found(self.address, reply)
 
 
 class RelayLink(LinkOwner):
@@ -149,16 +149,16 @@ class RelayLink(LinkOwner):
             self.found(address, NodeFound(lookup, None, "access-denied", NOT_GRANTED))
         return True
 
-    def found(self, address: Address, found: NodeFound) -> None:
+    def found(self, address: Address, reply: NodeFound) -> None:
         """The realm's answer for the first run that waits."""
         if self.link.alive and self._runs:
             to, run = self._runs.popleft()
             self._doubtful.discard(to)
-            if found.node is not None:
-                self._open(to, address, found.node).on_transfers(run)
+            if reply.node is not None:
+                self._open(to, address, reply.node).on_transfers(run)
             else:
-                answer = _ANSWERS.get(found.answer, "unavailable")
-                self._nowhere(address, answer, found.native).on_transfers(run)
+                answer = _ANSWERS.get(reply.answer, "unavailable")
+                self._nowhere(address, answer, reply.native).on_transfers(run)
             self._resume()
         if not self._runs or not self.link.alive:
             self.connection.resume()

@@ -33,11 +33,11 @@ def names(certificate: Mapping[str, Any] | None) -> tuple[str, ...]:
     if not certificate:
         return ()
     subject = ",".join(map(_part, reversed(certificate.get("subject", ()))))
-    found = [f"subject:{subject}"] if subject else []
+    of_certificate = [f"subject:{subject}"] if subject else []
     for kind, value in certificate.get("subjectAltName", ()):
         if kind in _ALTERNATIVES:
-            found.append(f"{_ALTERNATIVES[kind]}:{value}")
-    return tuple(found)
+            of_certificate.append(f"{_ALTERNATIVES[kind]}:{value}")
+    return tuple(of_certificate)
 
 
 def _part(pairs: tuple[tuple[str, str], ...]) -> str:

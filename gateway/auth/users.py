@@ -98,8 +98,8 @@ class Users:
 
     def with_certificate(self, names: Iterable[str]) -> str | None:
         """The user whose certificate that is; None where its names belong to no user, or to several."""
-        found = {self._by_certificate[name] for name in names if name in self._by_certificate}
-        return found.pop() if len(found) == 1 else None
+        users = {self._by_certificate[name] for name in names if name in self._by_certificate}
+        return users.pop() if len(users) == 1 else None
 
     def _keys_of_unknown(self, name: str, mechanism: str) -> Keys:
         """The same salt and rounds for the same name, as users have them; keys that fit no password."""
@@ -128,12 +128,12 @@ def load_users(path: Path, problems: list[Problem]) -> Users:
     return read_users(*load_document(path), problems)
 
 
-def read_users(document: Document, found: list[Problem], problems: list[Problem]) -> Users:
+def read_users(document: Document, unreadable: list[Problem], problems: list[Problem]) -> Users:
     """The same of a document, with what was `found` wrong with it as YAML."""
-    problems += found
+    problems += unreadable
     root = document.root
     users: dict[str, User] = {}
-    if not found and root.is_mapping:
+    if not unreadable and root.is_mapping:
         refuse_unknown_keys(root, ["users"], problems)
     listed = root.get("users")
     if listed is not None and listed.is_mapping:
@@ -142,7 +142,7 @@ def read_users(document: Document, found: list[Problem], problems: list[Problem]
             if user is not None:
                 users[name] = user
         _refuse_shared(listed, users, problems)
-    elif not found:
+    elif not unreadable:
         problems.append((listed or root).problem("there is no mapping of users", "write users: {NAME: {scram: [...]}}"))
     return Users(users)
 

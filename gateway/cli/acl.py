@@ -43,12 +43,12 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
                 if arguments.action == "grant":
                     return _change(log, prefix, name, lambda acl: granted(acl, arguments.who, operations), out)
                 return _change(log, prefix, name, lambda acl: _revoked(acl, arguments, operations), out)
-        found = _grants(log, prefix, name)
-        if found is None:
+        grants = _grants(log, prefix, name)
+        if grants is None:
             return _unknown(name)
         if arguments.action == "list":
-            return _list(found, arguments.json, out)
-        return _check(found, name, _subject(settings, arguments.who), read_operations(arguments.operations), out)
+            return _list(grants, arguments.json, out)
+        return _check(grants, name, _subject(settings, arguments.who), read_operations(arguments.operations), out)
 
 
 def read_operations(text: str) -> frozenset[str]:

@@ -38,15 +38,15 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     from gateway.cli.answering_log import open_answering
 
     with closing(open_answering(settings, arguments.timeout)) as log:
-        found = [
+        refusals = [
             one
             for one in _decisions(log, f"{settings.realm.prefix}.outcomes")
             if arguments.what in (None, one["what"]) and arguments.user in (None, one.get("user"))
         ]
     if arguments.json:
-        write_json(found, out)
+        write_json(refusals, out)
     else:
-        write_table(_TITLES, [_row(one) for one in found], out)
+        write_table(_TITLES, [_row(one) for one in refusals], out)
     return 0
 
 

@@ -224,10 +224,10 @@ def _described(one: StoredState, counted: Counted) -> dict[str, Any]:
     }
 
 
-def _place(log: Log, found: StoredState, to: str) -> int:
+def _place(log: Log, stored: StoredState, to: str) -> int:
     """An EID, `beginning`, `end`, or a time."""
     if to in _PLACES:
-        return found.first if to == "beginning" else found.end
+        return stored.first if to == "beginning" else stored.end
     if to.isdigit():
         return int(to)
     try:
@@ -236,5 +236,5 @@ def _place(log: Log, found: StoredState, to: str) -> int:
         raise NodeError(f"--to {to}: write an EID, beginning, end, or a time like 2026-11-21T09:00:00Z") from None
     if when.tzinfo is None:
         raise NodeError(f"--to {to}: say which time zone, as in {to}Z")
-    node, bounds = found.node, (found.first, found.end)
+    node, bounds = stored.node, (stored.first, stored.end)
     return first_at(log, node.topic, node.partition, bounds, int(when.timestamp() * 1000), 10.0)

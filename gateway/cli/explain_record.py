@@ -45,11 +45,11 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
         return 1
     prefix = settings.realm.prefix
     with closing(open_log(settings)) as log:
-        found = _outcome(log, f"{prefix}.outcomes", run_id, int(number))
-        if found is None:
+        outcome = _outcome(log, f"{prefix}.outcomes", run_id, int(number))
+        if outcome is None:
             out.write(f"no outcome of delivery {number} of run {run_id} is kept\n")
             return 1
-        record, group = found
+        record, group = outcome
         tables = _tables(log, f"{prefix}.tables", record["digest"])
     at = group["seq"].index(int(number))
     out.write(f"delivery {number} of run {run_id}: {group['direction']} {group['node']}, eid {group['eid'][at]}\n")

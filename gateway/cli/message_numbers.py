@@ -37,9 +37,9 @@ def numbers(log: Log, prefix: str, metadata: Metadata, nodes: Sequence[Node]) ->
 
 def stored_in(counted: Counted, node: Node) -> int | None:
     """In all stores of a node."""
-    found = [counted.get((part.store, QUEUE if node.kind == "queue" else "")) for part in node.parts]
-    known = [one.stored for one in found if one is not None]
-    return sum(known) if len(known) == len(found) else None
+    counts = [counted.get((part.store, QUEUE if node.kind == "queue" else "")) for part in node.parts]
+    known = [one.stored for one in counts if one is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def shown(number: int | None) -> str:

@@ -146,23 +146,23 @@ def _list(log: Log, prefix: str, pattern: str, as_json: bool, out: TextIO) -> in
 
 
 def _show(log: Log, prefix: str, name: str, as_json: bool, out: TextIO) -> int:
-    found = admin.show_node(log, prefix, name)
-    if found is None:
+    stored = admin.show_node(log, prefix, name)
+    if stored is None:
         return _unknown(name)
-    node = found.node
-    counted = _numbers(log, prefix, [node]) if found.broken is None else {}
+    node = stored.node
+    counted = _numbers(log, prefix, [node]) if stored.broken is None else {}
     if as_json:
         whole = {"messages": stored_in(counted, node)}
-        write_json({**_node(node), **whole, **_ends(found, counted), **problem_of(found.broken)}, out)
+        write_json({**_node(node), **whole, **_ends(stored, counted), **problem_of(stored.broken)}, out)
         return 0
-    warn_of_broken(node, found.broken)
+    warn_of_broken(node, stored.broken)
     adopted = " (adopted)" if node.adopted else ""
     out.write(f"{node.kind} {printable(node.name)}\n  store {node.store}\n  topic {node.topic}{adopted}\n")
-    if found.broken is not None:
-        out.write(f"  state {found.broken.detail}\n")
+    if stored.broken is not None:
+        out.write(f"  state {stored.broken.detail}\n")
     else:
         out.write(f"  messages {shown_number(stored_in(counted, node))}\n")
-    for part, (first, end) in zip(node.parts, found.parts, strict=not found.broken):
+    for part, (first, end) in zip(node.parts, stored.parts, strict=not stored.broken):
         which = f"partition {part.partition} (store {part.store}): " if node.partitions > 1 else ""
         out.write(f"  {which}EIDs {first} to {end}\n")
     for key, value in shown(node.properties).items():
@@ -177,10 +177,10 @@ def _show(log: Log, prefix: str, name: str, as_json: bool, out: TextIO) -> int:
             str(d.partition),
             str(d.start),
             "-" if d.low is None else str(d.low),
-            "-" if found.broken is not None else shown_number(_stored(found, counted, d)),
+            "-" if stored.broken is not None else shown_number(_stored(stored, counted, d)),
             printable(d.group),
         )
-        for d in found.durables
+        for d in stored.durables
     ]
     if rows:
         out.write("\n")
@@ -192,12 +192,12 @@ def _numbers(log: Log, prefix: str, nodes: Sequence[Node]) -> Counted:
     return numbers(log, prefix, realm_metadata(log, prefix), nodes) if nodes else {}
 
 
-def _stored(found: admin.ShownNode, counted: Counted, durable: admin.ShownDurable) -> int | None:
-    counts = counted.get((found.node.part(durable.partition).store, durable.name))
+def _stored(shown: admin.ShownNode, counted: Counted, durable: admin.ShownDurable) -> int | None:
+    counts = counted.get((shown.node.part(durable.partition).store, durable.name))
     return counts.stored if counts is not None else None
 
 
-def _ends(found: admin.ShownNode, counted: Counted) -> dict[str, Any]:
+def _ends(shown: admin.ShownNode, counted: Counted) -> dict[str, Any]:
     durables = [
         {
             "name": d.name,
@@ -205,24 +205,24 @@ def _ends(found: admin.ShownNode, counted: Counted) -> dict[str, Any]:
             "partition": d.partition,
             "start": d.start,
             "low": d.low,
-            "messages": _stored(found, counted, d),
+            "messages": _stored(shown, counted, d),
         }
-        for d in found.durables
+        for d in shown.durables
     ]
-    columns = zip(found.node.parts, found.parts, strict=not found.broken)
+    columns = zip(shown.node.parts, shown.parts, strict=not shown.broken)
     stores = [{"store": part.store, "first": first, "end": end} for part, (first, end) in columns]
-    return {"first": found.first, "end": found.end, "stores": stores, "durables": durables}
+    return {"first": shown.first, "end": shown.end, "stores": stores, "durables": durables}
 
 
 def _delete(log: Log, settings: Settings, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
-    found = admin.show_node(log, settings.realm.prefix, name)
-    if found is None:
+    shown = admin.show_node(log, settings.realm.prefix, name)
+    if shown is None:
         return _unknown(name)
-    node = found.node
+    node = shown.node
     keeps = node.adopted and not arguments.with_topic
-    what = f"topic {node.topic} stays" if keeps else f"its events (at most {found.events})"
-    if found.broken is not None and not keeps:
-        what = f"what is left of it ({found.broken.detail})"
+    what = f"topic {node.topic} stays" if keeps else f"its events (at most {shown.events})"
+    if shown.broken is not None and not keeps:
+        what = f"what is left of it ({shown.broken.detail})"
     question = f"Delete {node.kind} {printable(name)}{'; ' if keeps else ' and '}{what}?"
     if not confirmed(question, arguments.yes, out):
         return 1

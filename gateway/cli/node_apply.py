@@ -137,9 +137,9 @@ def read_realm_grants(path: Path) -> tuple[tuple[Grant, ...] | None, list[Proble
     is wrong with the rest of the file, `read_file` says."""
     problems: list[Problem] = []
     root = load_document(path)[0].root
-    found = [value for value in root.sequence() if _is_realm(value)] if root.is_sequence else []
-    problems += [value.problem("the realm is in the file already", "write - realm: once") for value in found[1:]]
-    for value in found[:1]:
+    of_realm = [value for value in root.sequence() if _is_realm(value)] if root.is_sequence else []
+    problems += [value.problem("the realm is in the file already", "write - realm: once") for value in of_realm[1:]]
+    for value in of_realm[:1]:
         refuse_unknown_keys(value, ["realm"], problems)
         acl = value["realm"].get("acl") if value["realm"].is_mapping else None
         if acl is None or not acl.is_sequence:
@@ -202,9 +202,9 @@ def _properties(value: Value, name: str, problems: list[Problem]) -> Properties:
             problems.append(given.problem(f"{key} is a {given.kind}", f"write {key}: {KEYS[key].example}"))
             continue
         text = str(given.value).lower() if given.kind == "boolean" else str(given.value)
-        found: list[str] = []
-        read_word(key, text, fields, found)
-        problems.extend(given.problem(text) for text in found)
+        texts: list[str] = []
+        read_word(key, text, fields, texts)
+        problems.extend(given.problem(text) for text in texts)
     acl = value.get("acl")
     if acl is not None:
         fields["acl"] = _acl(acl, problems)

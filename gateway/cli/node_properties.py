@@ -45,10 +45,10 @@ def _amount(units: dict[str, int]) -> Callable[[str], int]:
     def read(text: str) -> int:
         if text == "none":
             return 0
-        found = _AMOUNT.fullmatch(text)
-        if found is None or (found[2] and found[2] not in units):
+        match = _AMOUNT.fullmatch(text)
+        if match is None or (match[2] and match[2] not in units):
             raise ValueError(f"a whole number with or without a unit ({', '.join(units) or 'there is none'}), or none")
-        return int(found[1]) * (units[found[2]] if found[2] else 1)
+        return int(match[1]) * (units[match[2]] if match[2] else 1)
 
     return read
 

@@ -98,8 +98,8 @@ def _would(settings: Settings, stores: list[StoredState], arguments: argparse.Na
     if below:
         one_store(stores)
     with closing(open_log(settings)) as log:
-        found = (one for one in wanted(log, stores, 0, arguments.where) if not below or one.event.eid < below)
-        count = sum(1 for _ in islice(found, most or None))
+        events = (one for one in wanted(log, stores, 0, arguments.where) if not below or one.event.eid < below)
+        count = sum(1 for _ in islice(events, most or None))
     out.write(f"{name}: {arguments.action} means {count} messages\n")
     return 0
 
@@ -112,10 +112,10 @@ def _peek(settings: Settings, stores: list[StoredState], arguments: argparse.Nam
     if arguments.start:
         one_store(stores)
     with closing(open_log(settings)) as log:
-        found = [*islice(wanted(log, stores, arguments.start, arguments.where), arguments.count)]
+        events = [*islice(wanted(log, stores, arguments.start, arguments.where), arguments.count)]
     now_ms = SystemClock().epoch_us() // 1000
     if arguments.json:
-        write_json([described(one, now_ms, arguments.sections) for one in found], out)
+        write_json([described(one, now_ms, arguments.sections) for one in events], out)
         return 0
-    write_table(*table(found, now_ms), out)
+    write_table(*table(events, now_ms), out)
     return 0

@@ -51,7 +51,7 @@ def reaches_beyond_loopback(host: str) -> bool:
     except ValueError:
         pass
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
         return True
-    return not all(ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found)
+    return not all(ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in addresses)

@@ -32,8 +32,8 @@ class TlsSettings:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        found = (self.certificate, self.key, self.client_ca)
-        return tuple(path for path in found if path is not None)
+        paths = (self.certificate, self.key, self.client_ca)
+        return tuple(path for path in paths if path is not None)
 
 
 def read_tls(values: dict[str, Any], base: Path, root: Node, problems: list[Problem]) -> TlsSettings | None:

@@ -84,11 +84,11 @@ class OutcomeCounters:
         """Its deliveries by direction and outcome; None: they are counted with those of other nodes."""
         if name.startswith(GENERATED) or (name not in self._nodes and len(self._nodes) >= METRIC_NODES):
             return None
-        found: dict[str, dict[str, int]] = {direction: {} for direction in _DIRECTIONS.values()}
+        counts: dict[str, dict[str, int]] = {direction: {} for direction in _DIRECTIONS.values()}
         for (direction, node, outcome), count in self.deliveries.items():
             if node == name:
-                found[direction][outcome] = count
-        return found
+                counts[direction][outcome] = count
+        return counts
 
     def hits(self, table: str, rule: str) -> int | None:
         """Deliveries that it decided about. None: its table decides about something else, or it is counted with other

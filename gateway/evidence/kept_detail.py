@@ -48,10 +48,10 @@ def _info(octets: bytes) -> AmqpMap | None:
     if not 0 < len(octets) <= INFO_BYTES_MAX:
         return None
     try:
-        found, _ = decode(octets)
+        info, _ = decode(octets)
     except DecodeError:
         return None
-    return found if isinstance(found, AmqpMap) else None
+    return info if isinstance(info, AmqpMap) else None
 
 
 def plain(value: Any) -> Any:

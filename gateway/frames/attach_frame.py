@@ -103,8 +103,8 @@ def fields_of(terminus: Any, code: int) -> list[Any] | None:
     if not isinstance(terminus, Described) or not isinstance(terminus.value, list):
         return None
     descriptor = terminus.descriptor
-    found = descriptor if isinstance(descriptor, int) else _NAMES.get(str(descriptor))
-    return terminus.value if found == code else None
+    number = descriptor if isinstance(descriptor, int) else _NAMES.get(str(descriptor))
+    return terminus.value if number == code else None
 
 
 def read_source(terminus: Any) -> Source | None:

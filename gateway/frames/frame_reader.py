@@ -146,9 +146,9 @@ class FrameReader:
                     position = behind
                     continue
             elif plain and head == _TRANSFER8:
-                found = self._transfers(data, position, channel, posted)
-                if found is not None:
-                    behind, thin, run = found
+                transfers = self._transfers(data, position, channel, posted)
+                if transfers is not None:
+                    behind, thin, run = transfers
                     if (run is not None or spoken.named) and position > start:  # a discharge comes behind its outcomes
                         yield data, start, position, spoken.take()
                         start = position
@@ -205,13 +205,13 @@ class FrameReader:
         if session is None or (session.unfinished and _handle_at(data, position) in session.unfinished):
             return None
         number = session.next_id
-        found, transaction = self._cut(data, position, -1, number), None
-        if found is None and posted is not None:
+        cut, transaction = self._cut(data, position, -1, number), None
+        if cut is None and posted is not None:
             like, transaction = posted
-            found = self._cut(data, position, like, number)
-        if found is None or not session.sends_on(found[1]):
+            cut = self._cut(data, position, like, number)
+        if cut is None or not session.sends_on(cut[1]):
             return None
-        behind, _, following, thin, places = found
+        behind, _, following, thin, places = cut
         if thin is None or places is None:
             if transaction is not None:
                 return None  # too few to be a run: each is decoded, as the first was

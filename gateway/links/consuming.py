@@ -214,8 +214,8 @@ class ConsumingLink(LinkOwner):
         self.connection.fault("outcome-not-agreed", dispositions.state, self.link)
 
     def carry_out(self, state: str, cause: str, dispositions: DispositionRun) -> None:
-        settled = dispositions
-        self._carry_out(state, cause, settled.peer_settled, settled.seqs, settled.eids, settled.detail)
+        seqs, eids, detail = dispositions.seqs, dispositions.eids, dispositions.detail
+        self._carry_out(state, cause, dispositions.peer_settled, seqs, eids, detail)
 
     def _carry_out(
         self,

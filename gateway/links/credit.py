@@ -58,10 +58,10 @@ class CreditPool:
 
     def next_accounts(self, count: int) -> list[CreditAccount]:
         """So many, in turns."""
-        found = [*islice(self._accounts, count)]
-        for account in found:
+        accounts = [*islice(self._accounts, count)]
+        for account in accounts:
             self._accounts[account] = self._accounts.pop(account)
-        return found
+        return accounts
 
     def close_account(self, account: CreditAccount) -> None:
         if account in self._accounts:

@@ -39,9 +39,9 @@ def dead_letter_fields(value: bytes) -> dict[str, Any]:
     """What its annotations say, by their names without the prefix, as JSON has it; times in milliseconds since 1970.
     Empty: it is no dead letter. `value` is the message as consumers get it."""
     pairs = annotations_of(value).pairs
-    found = {
+    fields = {
         name.removeprefix(_PREFIX): plain(each)
         for name, each in pairs
         if isinstance(name, str) and name.startswith(_PREFIX)
     }
-    return found if "cause" in found else {}
+    return fields if "cause" in fields else {}

@@ -31,10 +31,10 @@ class StoreOutcomes:
         """Of messages that met `rule`, and `answer_rule` once the realm had answered."""
         native = answer.native if answer else ""
         key = (id(rule), id(answer_rule), native, presettled)
-        found = self._keys.get(key)
-        if found is None:
+        outcome = self._keys.get(key)
+        if outcome is None:
             then = (answer_rule or rule).then
-            found = self._keys[key] = OutcomeKey(
+            outcome = self._keys[key] = OutcomeKey(
                 link=self._facts,
                 rule=rule,
                 answer_rule=answer_rule,
@@ -47,7 +47,7 @@ class StoreOutcomes:
                 klass=then["class"],
                 presettled=bool(presettled),
             )
-        return found
+        return outcome
 
     def settled(
         self,
@@ -60,10 +60,10 @@ class StoreOutcomes:
     ) -> OutcomeKey:
         """Of deliveries whose state met `rule`, and `answer_rule` once the realm had answered."""
         key = (id(rule), id(answer_rule), cause, peer_settled, answer.native if answer else "")
-        found = self._keys.get(key)
-        if found is None:
+        outcome = self._keys.get(key)
+        if outcome is None:
             decided, then = rule.then, (answer_rule or rule).then
-            found = self._keys[key] = OutcomeKey(
+            outcome = self._keys[key] = OutcomeKey(
                 link=self._facts,
                 rule=rule,
                 answer_rule=answer_rule,
@@ -77,7 +77,7 @@ class StoreOutcomes:
                 presettled=cause == "sent-settled",
                 stated=state,
             )
-        return found
+        return outcome
 
     def failed(self, rule: Decision, answer: str, native: str) -> OutcomeKey:
         """Of what was in flight when its subscription failed, by a rule of the table `attached`."""

@@ -19,8 +19,8 @@ _REMEDY: Final = (
 
 def replaced() -> str:
     """What is wrong where `import transformers` finds another package, and what to do; empty where it finds ours."""
-    found = find_spec(_NAME)
-    place = found.origin if found is not None else None
+    spec = find_spec(_NAME)
+    place = spec.origin if spec is not None else None
     if place is not None and _OURS in Path(place).read_text(encoding="utf-8", errors="replace"):
         return ""
     where = f"the package in {place}" if place is not None else "nothing"

@@ -36,7 +36,7 @@ class SdNotify:
         self._watchdog_s = int(watchdog_us) / 1_000_000 if is_ours else 0.0
         self._progress = progress
         self._gateway: Gateway | None = None
-        self._lock = Lock()  # what was said last is what is so
+        self._lock = Lock()  # the last message to systemd holds
         self._said, self._is_ready, self._has_failed = "", False, False
         if self._address:
             Thread(target=self._look, name="sd_notify", daemon=True).start()

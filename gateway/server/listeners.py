@@ -57,11 +57,11 @@ class Listeners:
 
     def addresses(self) -> list[str]:
         """Where it listens really: free ports were picked."""
-        found = []
+        bound = []
         for listen, server in zip(self._gateway.settings.listen, self._servers, strict=True):
             host, port = server.sockets[0].getsockname()[:2]
-            found.append(f"{listen.scheme}://{host}:{port}")
-        return found
+            bound.append(f"{listen.scheme}://{host}:{port}")
+        return bound
 
     def close(self) -> None:
         """Accept no more connections."""

@@ -206,7 +206,7 @@ class PeerSocket(asyncio.Protocol):
                 self.data_received(data)
 
     def _refuse(self, named: bool) -> None:
-        """`named`: its user is known, so it is told already why."""
+        """`named`: its user is known, so the peer has heard why."""
         address = address_of(self._transport)
         if named:
             self._gateway.count_fault("sasl", f"{address} was refused", address)

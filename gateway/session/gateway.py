@@ -126,7 +126,7 @@ class Gateway(Shared):
             connection.lost()
 
     def advance(self) -> None:
-        """Once a second: what is said or recorded once in a while."""
+        """Once a second: what is logged or recorded at intervals."""
         end_stuck(self.held)
         self.notices.advance()
         take_back_idle_credit(self.credit, self.clock.monotonic_s())

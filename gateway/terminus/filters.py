@@ -107,8 +107,8 @@ def _position(value: Any) -> StartPosition | None:
     if value.descriptor == _STREAM_OFFSET:
         return _stream_offset(value.value)
     if value.descriptor in _SELECTOR and isinstance(value.value, str):
-        found = _ANNOTATION.fullmatch(value.value)
-        return _annotated(*found.groups()) if found is not None else None
+        match = _ANNOTATION.fullmatch(value.value)
+        return _annotated(*match.groups()) if match is not None else None
     return None
 
 

@@ -35,8 +35,8 @@ class NoLocalContainers:
 
     def __contains__(self, container: str) -> bool:
         if self._durables is not None:
-            found, self._durables = self._durables(), None
-            for durable in found:
+            durables, self._durables = self._durables(), None
+            for durable in durables:
                 if durable.terms.selector.startswith(NO_LOCAL):
                     for container in containers_of(durable):
                         self.add(container)

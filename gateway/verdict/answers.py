@@ -41,36 +41,36 @@ FIELDS: Final = {"errors": ERROR, "links": LINK, "connections": CONNECTION}
 
 def read_health(body: bytes) -> Row:
     """Of a gateway that serves, or that waits for its realm. Raises WrongAnswer."""
-    found = _mapping(body, "/health")
-    if not isinstance(found.get("state"), str) or not isinstance(found.get("run"), str):
+    health = _mapping(body, "/health")
+    if not isinstance(health.get("state"), str) or not isinstance(health.get("run"), str):
         raise WrongAnswer("/health has no state and no run: is this a gateway's admin address?")
-    tables, realm = _inner(found, "tables"), _inner(found, "realm")
-    problems = [each for each in _list(found.get("problems"))[:50] if isinstance(each, dict)]
+    tables, realm = _inner(health, "tables"), _inner(health, "realm")
+    problems = [each for each in _list(health.get("problems"))[:50] if isinstance(each, dict)]
     return {
-        "state": text(found["state"]),
-        "run": text(found["run"]),
-        "detail": text(found.get("detail")) or "",
+        "state": text(health["state"]),
+        "run": text(health["run"]),
+        "detail": text(health.get("detail")) or "",
         "realm": text(realm.get("kind")) or "",
         "lease_held": realm.get("lease_held") is True,
         "digest": text(tables.get("digest")) or "",
         "profile": text(tables.get("profile")) or "",
         "problems": [_problem(each) for each in problems],
-        "warnings": [text(each) or "" for each in _list(found.get("warnings"))[:50]],
-        "connections": number(found.get("connections")),
-        "links": number(found.get("links")),
-        "evidence": {name: number(_inner(found, "evidence").get(name)) for name in ("failed", "pending")},
-        "reload": _reload(_inner(found, "reload")),
+        "warnings": [text(each) or "" for each in _list(health.get("warnings"))[:50]],
+        "connections": number(health.get("connections")),
+        "links": number(health.get("links")),
+        "evidence": {name: number(_inner(health, "evidence").get(name)) for name in ("failed", "pending")},
+        "reload": _reload(_inner(health, "reload")),
     }
 
 
-def _problem(found: Mapping[str, Any]) -> Row:
-    texts = {name: text(found.get(name)) or "" for name in ("kind", "about", "detail", "remedy")}
-    return {**texts, "since_us": number(found.get("since_us")) or 0}
+def _problem(entry: Mapping[str, Any]) -> Row:
+    texts = {name: text(entry.get(name)) or "" for name in ("kind", "about", "detail", "remedy")}
+    return {**texts, "since_us": number(entry.get("since_us")) or 0}
 
 
-def _reload(found: Mapping[str, Any]) -> Row:
-    problems = [text(each) or "" for each in _list(found.get("problems"))[:20]]
-    return {"last_done_us": number(found.get("last_done_us")), "problems": problems}
+def _reload(entry: Mapping[str, Any]) -> Row:
+    problems = [text(each) or "" for each in _list(entry.get("problems"))[:20]]
+    return {"last_done_us": number(entry.get("last_done_us")), "problems": problems}
 
 
 def read_page(body: bytes, what: str) -> tuple[Row, list[Row]]:
@@ -81,8 +81,8 @@ def read_page(body: bytes, what: str) -> tuple[Row, list[Row]]:
 
 def read_list(body: bytes, what: str) -> tuple[Row, list[Row]]:
     """The gateway (run, at_us, state, next, left_out, known_us), and its rows as they came. Raises WrongAnswer."""
-    found = _mapping(body, f"/api/{what}")
-    gateways = _list(found.get("gateways"))
+    answer = _mapping(body, f"/api/{what}")
+    gateways = _list(answer.get("gateways"))
     if len(gateways) != 1 or not isinstance(gateways[0], dict):
         raise WrongAnswer(f"/api/{what} does not answer for one gateway")
     gateway = gateways[0]
@@ -95,14 +95,14 @@ def read_list(body: bytes, what: str) -> tuple[Row, list[Row]]:
     return head, [row for row in rows if isinstance(row, dict)]
 
 
-def _row(found: Mapping[str, Any], fields: Mapping[str, tuple[str, ...]]) -> Row:
-    row: Row = {name: text(found.get(name)) for name in fields[_TEXTS]}
-    row |= {name: number(found.get(name)) for name in fields[_NUMBERS]}
+def _row(entry: Mapping[str, Any], fields: Mapping[str, tuple[str, ...]]) -> Row:
+    row: Row = {name: text(entry.get(name)) for name in fields[_TEXTS]}
+    row |= {name: number(entry.get(name)) for name in fields[_NUMBERS]}
     for name in fields.get(_COUNTS, ()):
-        counts = _inner(found, name)
+        counts = _inner(entry, name)
         row[name] = {str(text(key)): count for key, value in [*counts.items()][:20] if (count := number(value))}
-    if "client" in found:
-        client = _inner(found, "client")
+    if "client" in entry:
+        client = _inner(entry, "client")
         row["client"] = " ".join(filter(None, (text(client.get(name)) for name in ("product", "version"))))
     return row
 
@@ -129,18 +129,18 @@ def number(value: object) -> int | float | None:
 
 def _mapping(body: bytes, what: str) -> Mapping[str, Any]:
     try:
-        found = orjson.loads(body)
+        document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise WrongAnswer(f"{what} is no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise WrongAnswer(f"{what} is no JSON object")
-    return found
+    return document
 
 
-def _inner(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    inner = found.get(name)
+def _inner(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner = entry.get(name)
     return inner if isinstance(inner, dict) else {}
 
 
-def _list(found: object) -> list[Any]:
-    return found if isinstance(found, list) else []
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

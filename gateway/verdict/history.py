@@ -66,37 +66,37 @@ def read_history(body: bytes) -> tuple[Row, list[HistoryRow]]:
     return head, [history_row(row) for row in rows]
 
 
-def history_row(found: Mapping[str, Any]) -> HistoryRow:
+def history_row(entry: Mapping[str, Any]) -> HistoryRow:
     """What has another form than it should is left out."""
-    begin_us, end_us = _whole(found.get("begin_us")), _whole(found.get("end_us"))
-    runs = tuple(_run_time(each) for each in _list(found.get("runs")) if isinstance(each, dict))
-    numbers = {name: _whole(found.get(name)) for name in NUMBERS}
-    counts = {name: _entries(found.get(name), width) for name, width in FAMILIES.items()}
-    seconds = found.get("seconds")
+    begin_us, end_us = _whole(entry.get("begin_us")), _whole(entry.get("end_us"))
+    runs = tuple(_run_time(each) for each in _list(entry.get("runs")) if isinstance(each, dict))
+    numbers = {name: _whole(entry.get(name)) for name in NUMBERS}
+    counts = {name: _entries(entry.get(name), width) for name, width in FAMILIES.items()}
+    seconds = entry.get("seconds")
     accept = seconds.get(_ACCEPT) if isinstance(seconds, dict) else None
     classes = _list(accept.get("counts") if isinstance(accept, dict) else None)[: len(_CLASSES_MS) + 1]
     return HistoryRow(begin_us, end_us, runs, numbers, counts, tuple(map(_whole, classes)))
 
 
-def _run_time(found: Mapping[str, Any]) -> RunTime:
-    run, begin_us, end_us = text(found.get("run")) or "", _whole(found.get("begin_us")), _whole(found.get("end_us"))
-    return RunTime(run, begin_us, end_us, found.get("closed") is True)
+def _run_time(entry: Mapping[str, Any]) -> RunTime:
+    run, begin_us, end_us = text(entry.get("run")) or "", _whole(entry.get("begin_us")), _whole(entry.get("end_us"))
+    return RunTime(run, begin_us, end_us, entry.get("closed") is True)
 
 
-def _entries(found: object, width: int) -> Mapping[Key, int]:
+def _entries(value: object, width: int) -> Mapping[Key, int]:
     counts: Counter[Key] = Counter()
-    for entry in _list(found)[:HISTORY_ENTRIES]:
+    for entry in _list(value)[:HISTORY_ENTRIES]:
         if isinstance(entry, list) and len(entry) == width + 1:
             counts[tuple(text(name) or "" for name in entry[:width])] += _whole(entry[width])
     return counts
 
 
-def _list(found: object) -> list[Any]:
-    return found if isinstance(found, list) else []
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
-def _whole(found: object) -> int:
-    return int(number(found) or 0)
+def _whole(value: object) -> int:
+    return int(number(value) or 0)
 
 
 def distinct(answers: Mapping[str, Sequence[HistoryRow]]) -> dict[str, Sequence[HistoryRow]]:
@@ -132,11 +132,11 @@ class Sums:
 
     def by_node(self) -> dict[str, Sums]:
         """What is counted by node. Empty: deliveries and errors of no node."""
-        found: dict[str, Sums] = {}
+        sums: dict[str, Sums] = {}
         for name, at in _NODE_AT.items():
             for key, count in self.counts[name].items():
-                found.setdefault(key[at], Sums()).counts[name][key] += count
-        return found
+                sums.setdefault(key[at], Sums()).counts[name][key] += count
+        return sums
 
     def of_node(self, node: str) -> Sums:
         """What is counted under that name; empty: all."""
@@ -170,12 +170,12 @@ class Sums:
     def accept_p99_ms(self) -> float | None:
         """99 of 100 published messages had their outcome within so long, to the class; infinite: longer than the last
         class. None: there were none."""
-        wanted, found = _P99 * sum(self.accept), 0
+        wanted, counted = _P99 * sum(self.accept), 0
         if not wanted:
             return None
         for bound_ms, count in zip((*_CLASSES_MS, inf), self.accept, strict=True):
-            found += count
-            if found >= wanted:
+            counted += count
+            if counted >= wanted:
                 return bound_ms
         raise AssertionError
 
@@ -205,7 +205,7 @@ class Sums:
 
 def by_slot(rows: Iterable[HistoryRow], step_us: int) -> dict[int, Sums]:
     """By the time at which the slot begins, in order."""
-    found: dict[int, Sums] = {}
+    sums: dict[int, Sums] = {}
     for row in sorted(rows, key=lambda each: each.begin_us):
-        found.setdefault(row.begin_us // step_us * step_us, Sums()).add(row)
-    return found
+        sums.setdefault(row.begin_us // step_us * step_us, Sums()).add(row)
+    return sums

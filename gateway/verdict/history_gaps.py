@@ -44,25 +44,25 @@ def gaps(rows: Sequence[HistoryRow], begin_us: int, end_us: int, known_us: int |
     record begins; None: there is none."""
     runs = _whole_runs(rows)
     kept_us = end_us if known_us is None else min(max(known_us, begin_us), end_us)
-    found = [Gap(begin_us, kept_us, NOT_KEPT)]
+    listed = [Gap(begin_us, kept_us, NOT_KEPT)]
     at_us, why = kept_us, NONE
     for each in runs:
-        found.append(Gap(at_us, min(each.begin_us, end_us), why))
+        listed.append(Gap(at_us, min(each.begin_us, end_us), why))
         if each.end_us >= at_us:
             at_us, why = each.end_us, STOPPED if each.closed else KILLED
     if not runs or end_us - at_us > under_way_us(rows):
-        found.append(Gap(at_us, end_us, why))
-    return [each for each in found if each.end_us > each.begin_us]
+        listed.append(Gap(at_us, end_us, why))
+    return [each for each in listed if each.end_us > each.begin_us]
 
 
 def _whole_runs(rows: Iterable[HistoryRow]) -> list[RunTime]:
     """Each run with all its rows, by its beginning."""
-    found: dict[str, RunTime] = {}
+    runs: dict[str, RunTime] = {}
     for each in (each for row in rows for each in row.runs):
-        known = found.get(each.run, each)
+        known = runs.get(each.run, each)
         begin_us, end_us = min(known.begin_us, each.begin_us), max(known.end_us, each.end_us)
-        found[each.run] = RunTime(each.run, begin_us, end_us, known.closed or each.closed)
-    return sorted(found.values(), key=lambda each: each.begin_us)
+        runs[each.run] = RunTime(each.run, begin_us, end_us, known.closed or each.closed)
+    return sorted(runs.values(), key=lambda each: each.begin_us)
 
 
 def under_way_us(rows: Sequence[HistoryRow]) -> int:

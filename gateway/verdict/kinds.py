@@ -77,11 +77,11 @@ def class_of(error: Row) -> str:
 
 def who_of(entries: Iterable[Row]) -> list[dict[str, Any]]:
     """Peers that met it, the most often first."""
-    found: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str]] = Counter()
     for each in entries:
         who = each["container"] or "", each["user"] or "", each["address"] or ""
-        found[who] += int(each["count"] or 0)
+        counts[who] += int(each["count"] or 0)
     return [
         {"container": container, "user": user, "address": address, "count": count}
-        for (container, user, address), count in found.most_common(WHO_MAX)
+        for (container, user, address), count in counts.most_common(WHO_MAX)
     ]

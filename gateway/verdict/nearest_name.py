@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 def nearest_name(wrong: str, names: Iterable[str]) -> str:
     """The one that is at most two edits away, case ignored; a swapped pair counts one. Empty: there is none."""
-    found = [(edits(wrong.lower(), name.lower()), name) for name in names if abs(len(name) - len(wrong)) <= 2]
-    best = min(found, default=(3, ""))
+    distances = [(edits(wrong.lower(), name.lower()), name) for name in names if abs(len(name) - len(wrong)) <= 2]
+    best = min(distances, default=(3, ""))
     return best[1] if best[0] <= 2 and len(wrong) > 2 else ""
 
 

@@ -34,9 +34,9 @@ class Problem:
     loses: bool = False
 
     def document(self) -> dict[str, Any]:
-        found = asdict(self)
-        found["class"] = found.pop("klass")
-        return found
+        fields = asdict(self)
+        fields["class"] = fields.pop("klass")
+        return fields
 
 
 def named(row: Row) -> str:

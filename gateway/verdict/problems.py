@@ -30,7 +30,7 @@ _UNANSWERED_S: Final = 1.0
 
 
 def problems(gateways: Sequence[Standing], reports: Sequence[Report], now_us: int) -> list[Problem]:
-    found = [
+    listed = [
         *_gone(gateways),
         *_own(gateways),
         *_differing(gateways),
@@ -38,12 +38,12 @@ def problems(gateways: Sequence[Standing], reports: Sequence[Report], now_us: in
         *slow_peers(gateways, now_us),
         *_reconciled(reports, now_us),
     ]
-    return sorted(found, key=lambda each: (not each.loses, _RANK.get(each.klass, 5), -each.since_us))
+    return sorted(listed, key=lambda each: (not each.loses, _RANK.get(each.klass, 5), -each.since_us))
 
 
-def open_words(found: Sequence[Problem]) -> str:
+def open_words(listed: Sequence[Problem]) -> str:
     """How many there are, as one sentence."""
-    count, lost = len(found), sum(each.loses for each in found)
+    count, lost = len(listed), sum(each.loses for each in listed)
     words = f"{count} problem is open" if count == 1 else f"{count} problems are open"
     return f"{words}; {lost} may lose messages." if lost else f"{words}." if count else "Nothing is wrong."
 

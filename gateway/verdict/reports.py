@@ -65,9 +65,9 @@ class Reports:
         """The newest first, at most `REPORTS`."""
         paths = {str(path): path for directory in self._directories for path in _manifests(directory)}
         self._known = {path: self._one(path) for path in paths.values()}
-        found = sorted((report for _, report in self._known.values()), key=lambda report: -report.at_us)[:REPORTS]
-        names = Counter(report.name for report in found)
-        return [each if names[each.name] == 1 else _numbered(each, at) for at, each in enumerate(found, 1)]
+        newest = sorted((report for _, report in self._known.values()), key=lambda report: -report.at_us)[:REPORTS]
+        names = Counter(report.name for report in newest)
+        return [each if names[each.name] == 1 else _numbered(each, at) for at, each in enumerate(newest, 1)]
 
     def _one(self, path: Path) -> tuple[tuple[int, int], Report]:
         try:

@@ -36,13 +36,13 @@ class Samples:
 
     def one(self, name: str) -> float | None:
         """The number of a family without labels; None: it is not there."""
-        found = self._of.get(name)
-        return found[0][1] if found else None
+        samples = self._of.get(name)
+        return samples[0][1] if samples else None
 
     def label(self, name: str, label: str) -> str:
         """A label of the first sample; empty: it is not there."""
-        found = self._of.get(name)
-        return found[0][0].get(label, "") if found else ""
+        samples = self._of.get(name)
+        return samples[0][0].get(label, "") if samples else ""
 
 
 def quantile_s(samples: Samples, name: str, part: float) -> float | None:
@@ -59,7 +59,7 @@ def quantile_s(samples: Samples, name: str, part: float) -> float | None:
 
 def read_samples(text: str) -> Samples:
     """Of a whole page. Raises WrongAnswer."""
-    found: dict[str, list[tuple[Labels, float]]] = {}
+    by_name: dict[str, list[tuple[Labels, float]]] = {}
     count = 0
     for line in text.splitlines():
         if not line or line.startswith("#"):
@@ -71,8 +71,8 @@ def read_samples(text: str) -> Samples:
         if count > SAMPLES:
             raise WrongAnswer(f"/metrics has more than {SAMPLES:,} samples")
         name, labels, number = match.groups()
-        found.setdefault(name, []).append((dict(_labels(labels or "", line)), _number(number, line)))
-    return Samples(found)
+        by_name.setdefault(name, []).append((dict(_labels(labels or "", line)), _number(number, line)))
+    return Samples(by_name)
 
 
 def _labels(text: str, line: str) -> Iterator[tuple[str, str]]:
@@ -83,7 +83,7 @@ def _labels(text: str, line: str) -> Iterator[tuple[str, str]]:
             raise WrongAnswer(f"/metrics has labels that cannot be read: {line[:80]!a}")
         value = match[2]
         if "\\" in value:
-            value = re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), value)
+            value = re.sub(r"\\.", lambda escaped: _ESCAPES.get(escaped[0], escaped[0]), value)
         yield match[1], value[:TEXT]
         at = match.end()
 

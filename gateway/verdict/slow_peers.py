@@ -35,9 +35,9 @@ def slow_peers(gateways: Iterable[Standing], now_us: int) -> Iterator[Problem]:
             continue
         waiting = _with_waiting(gateway)
         for row in gateway.links:
-            found = standstill(row, (row["node"], row["durable"] or QUEUE) in waiting)
-            if found is not None:
-                yield _problem(gateway, row, found)
+            still = standstill(row, (row["node"], row["durable"] or QUEUE) in waiting)
+            if still is not None:
+                yield _problem(gateway, row, still)
 
 
 def standstill(row: Row, waits: bool) -> Standstill | None:
@@ -82,12 +82,12 @@ def peer_name(row: Row) -> str:
     return str(row["container"] or row["address"] or "a peer")
 
 
-def _problem(gateway: Standing, row: Row, found: Standstill) -> Problem:
+def _problem(gateway: Standing, row: Row, still: Standstill) -> Problem:
     return Problem(
-        found.kind, "slow", found.words, "links", f"/links?{urlencode({'node': row['node'] or ''})}",
+        still.kind, "slow", still.words, "links", f"/links?{urlencode({'node': row['node'] or ''})}",
         node=row["node"] or "", user=row["user"] or "", container=row["container"] or "", who=named(row),
-        rule=f"links.{found.kind}", remedy=found.remedy, count=int(row["unsettled"] or 0),
-        since_us=gateway.links_us - int(found.for_s * 1e6), gateways=[gateway.name],
+        rule=f"links.{still.kind}", remedy=still.remedy, count=int(row["unsettled"] or 0),
+        since_us=gateway.links_us - int(still.for_s * 1e6), gateways=[gateway.name],
     )  # fmt: skip
 
 

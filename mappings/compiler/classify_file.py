@@ -70,8 +70,8 @@ def load_classification(directory: Path) -> tuple[Classification, list[Problem]]
 
 def read_classification(path: Path) -> tuple[Classification, list[Problem]]:
     document, problems = load_document(path)
-    found = _FileReader(str(path), problems).read(document.root) if document.readable else Classification()
-    return found, sorted(problems, key=lambda problem: (problem.line, problem.column))
+    classification = _FileReader(str(path), problems).read(document.root) if document.readable else Classification()
+    return classification, sorted(problems, key=lambda problem: (problem.line, problem.column))
 
 
 def unusable_transformers(classification: Classification, complain: Complain) -> list[Problem]:
@@ -112,16 +112,16 @@ class _FileReader(Shapes):
         return Classification(classes, tuple(rules.values()))
 
     def _classes(self, node: Node) -> tuple[str, ...]:
-        found: list[str] = []
+        classes: list[str] = []
         for item in self.items(node):
             name = self._word(item, "class")
-            if name in found:
+            if name in classes:
                 self.refuse(item, f"class {name} is named twice", "keep one")
-            found.append(name)
-        if node.is_sequence and found[:1] != [DEFAULT_CLASS]:
+            classes.append(name)
+        if node.is_sequence and classes[:1] != [DEFAULT_CLASS]:
             remedy = f"write {DEFAULT_CLASS} first: it is the class of every other node"
             self.refuse(node, f"the first class is not {DEFAULT_CLASS}", remedy)
-        return tuple(found)
+        return tuple(classes)
 
     def _refuse_idle(self, node: Node, given: set[str]) -> None:
         for item in node.sequence():
@@ -170,7 +170,7 @@ class _FileReader(Shapes):
 
     def _names(self, node: Node) -> dict[str, Node]:
         """Patterns, each with where it is written."""
-        found: dict[str, Node] = {}
+        patterns: dict[str, Node] = {}
         for item in self.items(node):
             pattern = self.text(item)
             if not pattern.isprintable():
@@ -180,13 +180,13 @@ class _FileReader(Shapes):
             elif len(pattern.encode()) > PATTERN_BYTES_MAX:
                 what = f"a pattern of {len(pattern.encode()):,} octets"
                 self.refuse(item, what, f"write at most {PATTERN_BYTES_MAX:,}, as long as a name may be")
-            elif pattern in found:
+            elif pattern in patterns:
                 self.refuse(item, f"{pattern} is named twice", "keep one")
             elif pattern:
-                found[pattern] = item
+                patterns[pattern] = item
         if node.is_sequence and not node.sequence():
             self.refuse(node, "no pattern is named", "write at least one")
-        return found
+        return patterns
 
     # -- the proof that no name matches two rules
 

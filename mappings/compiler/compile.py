@@ -77,23 +77,23 @@ class Slice:
     def decide(self, **facts: str) -> Decision:
         if facts.keys() != self.axes.keys():
             raise KeyError(_wrong_axes(self.name, self.axes, facts))
-        found = self.decisions
+        branch = self.decisions
         for axis, values in self.axes.items():
-            found = found.get(facts[axis]) if found is not None else None
-            if found is None and facts[axis] not in values:
+            branch = branch.get(facts[axis]) if branch is not None else None
+            if branch is None and facts[axis] not in values:
                 raise ValueError(_wrong_value(self.name, axis, facts[axis], values))
-        if found is None:
+        if branch is None:
             raise ImpossibleFacts(f"table {self.name}: {write_facts({**self.constants, **facts})}")
-        decision: Decision = found
+        decision: Decision = branch
         return decision
 
     def slice(self, **constants: str) -> Slice:
         """The same with these axes fixed, too. Links that attach alike share one."""
         key = frozenset(constants.items())
-        found = self._slices.get(key)
-        if found is None:
-            found = self._slices[key] = self._cut(constants)
-        return found
+        cut = self._slices.get(key)
+        if cut is None:
+            cut = self._slices[key] = self._cut(constants)
+        return cut
 
     def _cut(self, constants: Mapping[str, str]) -> Slice:
         for axis, value in constants.items():
@@ -115,7 +115,7 @@ def _nested(axes: Sequence[tuple[str, ...]], cells: Sequence[Decision | None]) -
         return cells[0]
     step = len(cells) // len(axes[0])
     inner = {value: _nested(axes[1:], cells[at * step : (at + 1) * step]) for at, value in enumerate(axes[0])}
-    return {value: found for value, found in inner.items() if found is not None}
+    return {value: decision for value, decision in inner.items() if decision is not None}
 
 
 class Table(Slice):

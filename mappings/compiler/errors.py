@@ -90,8 +90,8 @@ class Errors:
 
     def named(self, native: str) -> NativeError | None:
         """By the code alone, as an answer carries it. SQLite's extended codes are those of their first two words."""
-        found = self._names.get(native)
-        return found or self._names.get("_".join(native.split("_")[:2]))
+        error = self._names.get(native)
+        return error or self._names.get("_".join(native.split("_")[:2]))
 
     def say(self, answer: str, native: str, moment: str = "") -> str:
         """What to do about it at that moment, in few words. A code's own words, unless they are of doubt and the answer
@@ -231,14 +231,14 @@ def _error(item: Node, problems: list[Problem]) -> NativeError | None:
 
 def _codes(item: Node, log: str, places: dict[str, int], problems: list[Problem]) -> list[str]:
     node = item.get(log)
-    found = []
+    codes = []
     for each in node.sequence() if node is not None and node.is_sequence else ():
         code = str(each.content)
         if code in places:
             problems.append(each.problem(f"{code} stands on line {places[code]} too", "keep one"))
         places.setdefault(code, each.line)
-        found.append(code)
-    return found
+        codes.append(code)
+    return codes
 
 
 def _saying(node: Node, problems: list[Problem]) -> Saying:

@@ -65,11 +65,11 @@ def load_table(
 ) -> TableRules | None:
     """One table file; None when it has problems (they are appended). `node_classes`: what a rule may speak of when the
     file has that axis."""
-    document, found = load_document(path)
-    reader = _TableReader(words, str(path), found, node_classes)
+    document, faults = load_document(path)
+    reader = _TableReader(words, str(path), faults, node_classes)
     table = reader.read(document.root) if document.readable else None
-    problems.extend(sorted(found, key=lambda problem: (problem.line, problem.column)))
-    return None if found else table
+    problems.extend(sorted(faults, key=lambda problem: (problem.line, problem.column)))
+    return None if faults else table
 
 
 class _TableReader(Reader):

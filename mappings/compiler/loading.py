@@ -35,8 +35,8 @@ class Loader:
             if {path.stem for path in folder.glob("*.yaml")} - {CLASSIFY} != TABLES.keys():
                 return {"document": load_tables(directory, profile).expanded(), "errors": None}
             errors, problems = self._read_errors(directory)
-            classification, found = load_classification(folder)
-            problems += found + unusable_transformers(classification, self._complain)
+            classification, faults = load_classification(folder)
+            problems += faults + unusable_transformers(classification, self._complain)
             classes = classification.node_classes
             for name in TABLES:
                 problems += self._read(folder / f"{name}.yaml", profile, classes)

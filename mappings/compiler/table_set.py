@@ -86,13 +86,13 @@ class TableSet:
     def for_class(self, node_class: str) -> NodeTables:
         """The tables as they decide about nodes of a class. Those whose rules do not speak of classes are as they
         are."""
-        found = self._by_class.get(node_class)
-        if found is None:
-            found = self._by_class[node_class] = {
+        tables = self._by_class.get(node_class)
+        if tables is None:
+            tables = self._by_class[node_class] = {
                 name: table.slice(node_class=node_class) if NODE_CLASS in table.axes else table
                 for name, table in self._tables.items()
             }
-        return found
+        return tables
 
     def __getitem__(self, name: str) -> Table:
         return self._tables[name]

@@ -94,12 +94,12 @@ class Classification:
         }
 
     def __call__(self, name: str) -> Classified:
-        found = self._known.get(name)
-        if found is None:
+        node_class = self._known.get(name)
+        if node_class is None:
             if len(self._known) >= NAMES_KEPT:
                 self._known.clear()
-            found = self._known[name] = self._find(name)
-        return found
+            node_class = self._known[name] = self._find(name)
+        return node_class
 
     def _find(self, name: str) -> Classified:
         for matches, except_for, classified in self._matchers:

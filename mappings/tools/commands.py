@@ -82,33 +82,33 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(directory: Path, form: str, out: TextIO, complain: Complain) -> int:
-    found = inspect(directory, complain)
-    problems = [*found.problems, *found.result.problems, *found.result.missed, *found.stale]
+    inspected = inspect(directory, complain)
+    problems = [*inspected.problems, *inspected.result.problems, *inspected.result.missed, *inspected.stale]
     problems += _stale_schemas(directory)
     if problems or form != "text":
         return write_problems(problems, form, out)
-    classes = found.rules.classification
+    classes = inspected.rules.classification
     patterns = sum(len(rule.names) for rule in classes.rules)
     out.write(f"classify   {len(classes.node_classes)} classes, {len(classes.rules)} rules, {patterns} patterns\n")
-    for name, table in found.rules.items():
+    for name, table in inspected.rules.items():
         counts = ", ".join(f"{profile.name} {len(profile.rules)} rules" for profile in table.profiles.values())
-        cells = found.sets[DEFAULT_PROFILE][name].cells
+        cells = inspected.sets[DEFAULT_PROFILE][name].cells
         possible = sum(cell is not None for cell in cells)
-        scenarios = found.result.counts.get(name, 0)
+        scenarios = inspected.result.counts.get(name, 0)
         out.write(f"{name:<10} {counts}, {possible} of {len(cells)} combinations possible, {scenarios} scenarios\n")
-    for profile, tables in found.sets.items():
+    for profile, tables in inspected.sets.items():
         out.write(f"digest of {profile}: {tables.digest}\n")
     return 0
 
 
 def _test(directory: Path, least: int, out: TextIO) -> int:
-    found = inspect(directory)
-    result = found.result
-    failed = write_problems([*found.problems, *result.problems, *result.missed], "text", out)
+    inspected = inspect(directory)
+    result = inspected.result
+    failed = write_problems([*inspected.problems, *result.problems, *result.missed], "text", out)
     out.writelines(f"{name:<10} {count} scenarios\n" for name, count in result.counts.items())
     percent = 100 * result.reached / result.rules if result.rules else 0.0
     out.write(f"{result.reached} of {result.rules} rules reached ({percent:.1f} %), counted in each profile\n")
-    if found.problems or result.problems:
+    if inspected.problems or result.problems:
         return failed
     return 0 if percent >= least else 1
 
@@ -177,7 +177,7 @@ def _diff(old: str, new: str, directory: Path, out: TextIO) -> int:
     except revisions.NoSuchSide as error:
         out.write(f"{error}\n")
         return 2
-    problems = [problem for _, found in sides for problem in found]
+    problems = [problem for _, faults in sides for problem in faults]
     if problems:
         write_problems(problems, "text", out)
         return 2

@@ -129,11 +129,11 @@ def _changes(old: Expanded | None, new: Expanded | None) -> Iterable[tuple[Facts
 
 
 def _on_axes(table: Expanded, common: list[str]) -> dict[Facts, list[tuple[Facts, tuple[str, str]]]]:
-    found: dict[Facts, list[tuple[Facts, tuple[str, str]]]] = {}
+    cells: dict[Facts, list[tuple[Facts, tuple[str, str]]]] = {}
     for facts, cell in table.cells.items():
         given = dict(facts)
-        found.setdefault(tuple((axis, given[axis]) for axis in common), []).append((facts, cell))
-    return found
+        cells.setdefault(tuple((axis, given[axis]) for axis in common), []).append((facts, cell))
+    return cells
 
 
 def _in_words(old: str, new: str) -> str:
@@ -195,5 +195,7 @@ def _listed(values: list[str]) -> str:
 def _possible(group: Group, sides: Iterable[Mapping[tuple[str, str], Expanded]]) -> set[Facts]:
     """The possible combinations of a group's table, with its axes."""
     axes = tuple(axis for axis, _ in group.combinations[0])
-    found = {facts for side in sides for (_, name), one in side.items() if name == group.table for facts in one.cells}
-    return {facts for facts in found if tuple(axis for axis, _ in facts) == axes} | set(group.combinations)
+    combinations = {
+        facts for side in sides for (_, name), one in side.items() if name == group.table for facts in one.cells
+    }
+    return {facts for facts in combinations if tuple(axis for axis, _ in facts) == axes} | set(group.combinations)

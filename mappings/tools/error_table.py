@@ -90,8 +90,8 @@ def read_errors(text: str) -> Expanded:
 
 
 def _stages(log: str, cause: str, moment: str) -> Iterable[tuple[str, str]]:
-    found = {stage: cause_at(log, cause, moment, stage) for stage in STAGES}
-    return [(ANY, cause_at(log, cause, moment, "sent"))] if len({*found.values()}) == 1 else found.items()
+    causes = {stage: cause_at(log, cause, moment, stage) for stage in STAGES}
+    return [(ANY, cause_at(log, cause, moment, "sent"))] if len({*causes.values()}) == 1 else causes.items()
 
 
 def _told(tables: TableSet, moment: str, answer: str) -> Iterator[_Told]:

@@ -34,10 +34,10 @@ def explain(rules: TableRules, table: Table, profile: str, facts: Mapping[str, s
 
 def explain_node(classification: Classification, name: str) -> list[str]:
     """What is known of a node by its name, and why."""
-    found = classification(name)
-    transformer = found.transformer or "as configured"
-    lines = [f"node {name}: class {found.node_class}, transformer {transformer}"]
-    rule = next((rule for rule in classification.rules if rule.id == found.rule), None)
+    classified = classification(name)
+    transformer = classified.transformer or "as configured"
+    lines = [f"node {name}: class {classified.node_class}, transformer {transformer}"]
+    rule = next((rule for rule in classification.rules if rule.id == classified.rule), None)
     if rule is None:
         return [*lines, "  no rule of classify.yaml matches the name"]
     return [

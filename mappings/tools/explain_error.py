@@ -46,17 +46,17 @@ def read_error_question(words: list[str], errors: Errors) -> dict[str, str]:
 def explain_error(errors: Errors, rules: RuleBook, tables: TableSet, question: dict[str, str]) -> list[str]:
     """Lines of text."""
     code = question["code"]
-    found = [
+    lines_of_code = [
         line
         for line in error_lines(errors, tables, code)
         if line.moment == question.get("moment", line.moment) and line.realm == question.get("realm", line.realm)
     ]
-    if not found:
+    if not lines_of_code:
         raise UnknownFact(f"{code} is no code of realm {question.get('realm')}; leave realm out")
-    error = found[0].error
+    error = lines_of_code[0].error
     waits = "" if error.retry_after_ms is None else f"; a peer is advised to wait {error.retry_after_ms} ms"
     lines = [
-        f"code {code} of realm {found[0].realm}, profile {tables.profile}",
+        f"code {code} of realm {lines_of_code[0].realm}, profile {tables.profile}",
         f"error {error.id} (errors.yaml)",
         f"  cause    {error.cause}",
         f"  scope    {error.scope}",
@@ -64,7 +64,7 @@ def explain_error(errors: Errors, rules: RuleBook, tables: TableSet, question: d
         *_said(error.say),
         f"  because  {error.because}",
     ]
-    for line in found:
+    for line in lines_of_code:
         lines += _moment(line, rules, tables.profile)
     return lines
 

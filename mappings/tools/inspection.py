@@ -39,9 +39,9 @@ def inspect(directory: Path, complain: Complain = nothing_to_say) -> Inspection:
     problems += unusable_transformers(tables.classification, complain)
     sound = RuleBook(tables.classification)
     for name, table in tables.items():
-        found = check_table(table)
-        problems.extend(found)
-        if not found:
+        faults = check_table(table)
+        problems.extend(faults)
+        if not faults:
             sound[name] = table
     errors, wrong = usable_errors_of(directory)
     problems += wrong

@@ -133,11 +133,11 @@ def _load(directory: Path, rules: RuleBook, problems: list[Problem]) -> list[Sce
             remedy = suggest(path.stem, [table + _SUFFIX for table in TABLES])
             problems.append(Problem(str(path), 1, f"{path.stem} names no scenarios of a table", remedy))
             continue
-        document, found = load_document(path)
+        document, faults = load_document(path)
         if document.readable:
-            reader = _ScenarioReader(_words(name, rules), str(path), found, rules.classification.node_classes)
+            reader = _ScenarioReader(_words(name, rules), str(path), faults, rules.classification.node_classes)
             scenarios.extend(reader.read(document.root))
-        problems.extend(sorted(found, key=lambda problem: (problem.line, problem.column)))
+        problems.extend(sorted(faults, key=lambda problem: (problem.line, problem.column)))
     return scenarios
 
 

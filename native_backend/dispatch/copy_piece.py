@@ -49,13 +49,13 @@ class CopyPiece:
     def _add(self, run: Run, start: int, records: Records) -> int:
         """Events of `run` from `start` on, as far as they fit; returns where to go on."""
         columns = zip(records.offsets, records.keys, records.values, strict=True)
-        found = {eid: (key or b"", value) for eid, key, value in columns if value is not None}
+        events = {eid: (key or b"", value) for eid, key, value in columns if value is not None}
         end = min(max(records.next, start + 1), run[1] + 1)
         for eid in range(start, end):
             if self.room <= 0:
                 return eid
             self.eids_max -= 1
-            key, value = found.get(eid, (b"", None))
+            key, value = events.get(eid, (b"", None))
             if value is None:
                 self.missing += 1
             if value is None or not self.wanted(key):

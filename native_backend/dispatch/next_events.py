@@ -168,25 +168,25 @@ class EventPicker:
     def _next(self, link: Consumer, bound: int) -> tuple[tuple[int, int] | None, Intervals]:
         """The lowest that is returned or kept for this link."""
         returned = self._state.returned
-        found = returned.at_or_above(bound)
+        span = returned.at_or_above(bound)
         if self.groups is not None and self.has_kept(link):
             kept = self.groups.kept(link)
             mine = kept.at_or_above(bound)
-            if mine is not None and (found is None or mine[0] < found[0]):
+            if mine is not None and (span is None or mine[0] < span[0]):
                 return mine, kept
-        return found, returned
+        return span, returned
 
     def take_returned(self, link: Consumer, gathering: BatchBuilder) -> None:
         backlog, excluded = self._backlog, self._backlog.excluded(link)
         bound = excluded.resume if excluded is not None else 0
         skips = self._limits.returned_scan  # stretches that this link cannot have now
         while gathering.room > 0 and skips:
-            found, source = self._next(link, bound)
-            allowed = found if found is None or excluded is None else excluded.eids.first_hole(*found)
-            if found is None:
+            span, source = self._next(link, bound)
+            allowed = span if span is None or excluded is None else excluded.eids.first_hole(*span)
+            if span is None:
                 break
             if allowed is None:
-                bound, skips = found[1] + 1, skips - 1
+                bound, skips = span[1] + 1, skips - 1
                 continue
             first, last = allowed
             chunk = backlog.chunk_in_memory(first)
@@ -204,10 +204,10 @@ class EventPicker:
             excluded.resume = 0 if skips else bound  # the next take looks further on
 
     def _take_from(
-        self, link: Consumer, gathering: BatchBuilder, chunk: Chunk, found: tuple[int, int], source: Intervals
+        self, link: Consumer, gathering: BatchBuilder, chunk: Chunk, span: tuple[int, int], source: Intervals
     ) -> int:
         """Take the first stretch of one fate out of the range; its last EID. -1: there is no room for it."""
-        first, last = found
+        first, last = span
         begin, end = chunk.index(first), chunk.index(last + 1)
         if (chunk.expiries_ms is not None or chunk.marks is not None) and begin < end:
             whole = end

@@ -109,14 +109,14 @@ class SelectingConsumer:
         """The lowest that is returned and not known to be unfit."""
         returned, unfit, bound = self._state.returned, self.unfit, self._resume
         for _ in range(self._limits.returned_scan):
-            found = returned.at_or_above(bound)
-            if found is None:
+            span = returned.at_or_above(bound)
+            if span is None:
                 self._resume = 0
                 return None
-            hole = unfit.first_hole(*found)
+            hole = unfit.first_hole(*span)
             if hole is not None:
                 return hole
-            known = unfit.at_or_above(found[0])
+            known = unfit.at_or_above(span[0])
             assert known is not None
             bound = known[1] + 1
         self._resume, self.looking = bound, True
@@ -139,10 +139,10 @@ class SelectingConsumer:
             state.returned.remove(first, last)
             state.cover(first, last)
             return True
-        found = self._look(chunk, begin, end)
-        if found is None:
+        seen = self._look(chunk, begin, end)
+        if seen is None:
             return False
-        stop, fate = found
+        stop, fate = seen
         if fate == "fits":
             eids = gathering.add(chunk, begin, stop)
             if not eids:
@@ -171,10 +171,10 @@ class SelectingConsumer:
         if chunk is None:
             return False
         begin = chunk.index(state.position)
-        found = self._look(chunk, begin, len(chunk.eids))
-        if found is None:
+        seen = self._look(chunk, begin, len(chunk.eids))
+        if seen is None:
             return False
-        stop, fate = found
+        stop, fate = seen
         if fate == "unfit" and not self._ends:
             return self._pass_over(chunk.eids[stop - 1])
         if fate not in ("fits", "unfit", "expired"):
@@ -228,11 +228,11 @@ class SelectingConsumer:
             end, fate = self._picker.stretch(self.link, chunk, begin, end, self._clock.epoch_us() // 1000)
             if fate != "fits":
                 return end, fate
-        found = self._selection_cursor.stretch(chunk, begin, end)
-        if found is None:
+        seen = self._selection_cursor.stretch(chunk, begin, end)
+        if seen is None:
             self.looking = True
             return None
-        stop, fits = found
+        stop, fits = seen
         return stop, "fits" if fits else "unfit"
 
     def _end(self, chunk: Chunk, begin: int, stop: int, fate: Fate) -> None:

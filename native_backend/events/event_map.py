@@ -43,10 +43,10 @@ class EventMap:
         if low == high:
             return self._part(low, first & (BLOCK - 1), end - first)
         counted = self._part(low, first & (BLOCK - 1), BLOCK) + self._part(high, 0, ((end - 1) & (BLOCK - 1)) + 1)
-        found = self._whole.at_or_above(low + 1)
-        while found is not None and found[0] < high:
-            counted += (min(found[1], high - 1) - found[0] + 1) << _SHIFT
-            found = self._whole.at_or_above(found[1] + 1)
+        span = self._whole.at_or_above(low + 1)
+        while span is not None and span[0] < high:
+            counted += (min(span[1], high - 1) - span[0] + 1) << _SHIFT
+            span = self._whole.at_or_above(span[1] + 1)
         return counted + sum(self._masks[block].bit_count() for block in self._within(low + 1, high))
 
     def first(self, first: int, end: int) -> int | None:
@@ -54,15 +54,15 @@ class EventMap:
         if end <= first:
             return None
         block = first >> _SHIFT
-        found = self._first_in(block, first & (BLOCK - 1))
-        if found is None:
+        eid = self._first_in(block, first & (BLOCK - 1))
+        if eid is None:
             last = (end - 1) >> _SHIFT
             whole = self._whole.at_or_above(block + 1)
             blocks = self._within(block + 1, last + 1)
             if whole is not None:
                 blocks.append(whole[0])
-            found = self._first_in(min(blocks), 0) if blocks else None
-        return found if found is not None and found < end else None
+            eid = self._first_in(min(blocks), 0) if blocks else None
+        return eid if eid is not None and eid < end else None
 
     def _first_in(self, block: int, at: int) -> int | None:
         """Of a block, from its place `at` on."""

@@ -116,7 +116,7 @@ def _last_within(log: Log, node: Node, low: int, high: int, deadline_s: float) -
     last = -1
     while low < high:
         records = log.control.read_range(node.topic, node.partition, low, high - low, deadline_s)
-        found = zip(records.offsets, records.values, strict=True)
-        last = max((eid for eid, value in found if value is not None and eid < high), default=last)
+        columns = zip(records.offsets, records.values, strict=True)
+        last = max((eid for eid, value in columns if value is not None and eid < high), default=last)
         low = max(records.next, low + 1)
     return last

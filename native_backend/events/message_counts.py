@@ -108,8 +108,8 @@ def _not_in(acked: Intervals, ranges: Intervals, low: int) -> Iterator[tuple[int
 
 def _overlap(held: Intervals, first: int, last: int) -> int:
     """How many EIDs of [first, last] are in the set."""
-    counted, found = 0, held.at_or_above(first)
-    while found is not None and found[0] <= last:
-        counted += min(found[1], last) - found[0] + 1
-        found = held.at_or_above(found[1] + 1)
+    counted, span = 0, held.at_or_above(first)
+    while span is not None and span[0] <= last:
+        counted += min(span[1], last) - span[0] + 1
+        span = held.at_or_above(span[1] + 1)
     return counted

@@ -111,12 +111,12 @@ class StoreEvents:
 
     def learn(self, records: Records, now_ms: int) -> None:
         """All that the log has from `counted_to` to `records.next`."""
-        found = [at for at, value in enumerate(records.values) if value is not None]
-        eids = [records.offsets[at] for at in found]
-        times_ms = [records.timestamps_ms[at] for at in found]
+        kept = [at for at, value in enumerate(records.values) if value is not None]
+        eids = [records.offsets[at] for at in kept]
+        times_ms = [records.timestamps_ms[at] for at in kept]
         self._add(dense_runs(eids))
         self.times.learn(eids, times_ms)
-        keys = [records.keys[at] for at in found]
+        keys = [records.keys[at] for at in kept]
         if self._has_times(keys):
             self._date(eids, keys, times_ms, now_ms)
         self.confirm(records.next)

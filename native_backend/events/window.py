@@ -138,11 +138,11 @@ class StoreWindow:
     def look(self) -> bool:
         """Read for the cursors that parked; False when none waits any more."""
         if self._parked and self._lead is not None:
-            found = self._read_lead(self._lead)
-            if found is None:
+            chunk = self._read_lead(self._lead)
+            if chunk is None:
                 return True
-            if isinstance(found, Failure):
-                self._failure = found
+            if isinstance(chunk, Failure):
+                self._failure = chunk
         self._notify()
         return False
 
@@ -241,14 +241,14 @@ class StoreWindow:
     def _read(self, stretch: TailReader) -> Chunk | Failure | None:
         if stretch.turn == self._windows.turn:
             return None
-        found = stretch.reader.read(self.count)
-        if found is None:
+        columns = stretch.reader.read(self.count)
+        if columns is None:
             stretch.turn = self._windows.turn
             return None
-        if isinstance(found, Failure):
+        if isinstance(columns, Failure):
             self._retry_s = self._windows.clock.monotonic_s() + self._windows.limits.retry_interval_s
-            return found
-        eids, values, keys = found
+            return columns
+        eids, values, keys = columns
         published = are_published(keys)
         if not (published or stretch.headed or are_ours(keys)):
             self.headed = True

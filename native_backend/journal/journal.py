@@ -316,11 +316,11 @@ class Journal:
             self.confirm()  # a former owner must not fence the present one
             self._log.control.claim(self.shard, self._limits.control_deadline_s)
             self._await_mark()
-            found = [(offset, record["run"], record["n"]) for offset, record in tail(self._log, self.topic, start)]
-            stored = any(run == self._run and n in batch.numbers for _, run, n in found)
+            entries = [(offset, record["run"], record["n"]) for offset, record in tail(self._log, self.topic, start)]
+            stored = any(run == self._run and n in batch.numbers for _, run, n in entries)
             offsets = self._find(batch.events) if stored else []
-            rival = any(run != self._run for _, run, _ in found)
-            return _Lookback(rival, stored, offsets, found[-1][0] + 1 if found else start)
+            rival = any(run != self._run for _, run, _ in entries)
+            return _Lookback(rival, stored, offsets, entries[-1][0] + 1 if entries else start)
 
         self._worker.submit(look, self._looked)
 

@@ -124,8 +124,8 @@ def newest_sets(
         if record["v"] not in VERSIONS:
             known = " and ".join(map(str, VERSIONS))
             raise UnknownVersion(f"the state of {durable!r} has version {record['v']}; this release knows {known}")
-        found = sets.setdefault((store, durable), {}).setdefault(record.get("set"), _Set())
-        found.parts[record.get("part", 0)] = record
+        snapshot = sets.setdefault((store, durable), {}).setdefault(record.get("set"), _Set())
+        snapshot.parts[record.get("part", 0)] = record
         keys.setdefault((store, durable), []).append(key)
     for each, found_sets in sets.items():
         newest: list[dict[str, Any]] = []

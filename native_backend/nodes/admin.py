@@ -196,18 +196,20 @@ def _adopt(log: Log, prefix: str, bare: Node, topic: str) -> Node:
     """A node on a topic that is there already, with all of its partitions."""
     if topic in realm_topics(prefix):
         raise NodeError(f"topic {topic} is the realm's own: name another one")
-    found = log.control.topics(topic).get(topic)
-    if found is None:
+    existing = log.control.topics(topic).get(topic)
+    if existing is None:
         raise NodeError(f"there is no topic {topic} to adopt: create it first, or leave --topic out")
     properties = bare.properties
     if properties.stores == 1:
-        properties = replace(properties, partitions=found.partitions)
+        properties = replace(properties, partitions=existing.partitions)
         check_properties(properties, bare.name)
-    if properties.stores != found.partitions:
+    if properties.stores != existing.partitions:
         raise NodeError(
-            f"topic {topic} has {found.partitions} partitions, not {properties.stores}: a node has them all"
+            f"topic {topic} has {existing.partitions} partitions, not {properties.stores}: a node has them all"
         )
-    return replace(bare, topic=topic, topic_id=found.id, store=store_id(found.id), properties=properties, adopted=True)
+    return replace(
+        bare, topic=topic, topic_id=existing.id, store=store_id(existing.id), properties=properties, adopted=True
+    )
 
 
 def _journal_end(log: Log, prefix: str) -> int:

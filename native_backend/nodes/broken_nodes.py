@@ -13,7 +13,7 @@ from typing import Literal
 from native_backend.log.port import Log, LogError, Topic
 from native_backend.nodes.node import Node
 
-_UNANSWERED = 20  # questions about absent topics that wait for their deadlines; of others it is said as of those
+_UNANSWERED = 20  # questions about absent topics that wait for their deadlines; the others have the same answer
 _ASKED_S = 2.0
 How = Literal["missing", "made-again", "unavailable"]
 REMEDIES: Mapping[How, str] = {
@@ -39,19 +39,19 @@ class Broken:
 def find(log: Log, nodes: Iterable[Node], deadline_s: float) -> tuple[dict[str, Topic], dict[str, Broken]]:
     """The topics that there are, by name; and what is wrong, by node."""
     nodes = list(nodes)
-    found = log.control.find_topics([node.topic for node in nodes], deadline_s)
+    topics = log.control.find_topics([node.topic for node in nodes], deadline_s)
     broken: dict[str, Broken] = {}
     unanswered = 0
     for node in nodes:
-        wrong = _judged(log, node, found, unanswered < _UNANSWERED)
+        wrong = _judged(log, node, topics, unanswered < _UNANSWERED)
         if wrong is not None:
             broken[node.name] = wrong
             unanswered += wrong.how == "unavailable"
-    return found, broken
+    return topics, broken
 
 
-def _judged(log: Log, node: Node, found: Mapping[str, Topic], may_ask: bool) -> Broken | None:
-    topic = found.get(node.topic)
+def _judged(log: Log, node: Node, topics: Mapping[str, Topic], may_ask: bool) -> Broken | None:
+    topic = topics.get(node.topic)
     if topic is not None and topic.id == node.topic_id:
         return None
     if topic is not None:

@@ -163,32 +163,32 @@ class CommandExecutor:
         elif command.what == "delete":
             Deletion(self._context, self._shard, node, durable, cause_of(command), done).begin()
         else:
-            self._shard.open(node, durable.name, lambda found: self._opened(command, found, done))
+            self._shard.open(node, durable.name, lambda opened: self._opened(command, opened, done))
 
-    def _opened(self, command: Command, found: Dispatcher | LogError, done: Done) -> None:
-        if isinstance(found, LogError):
-            answer = subscribe_answer(found.failure)
-            done(answer if answer in ("not-found", "in-use", "access-denied") else "unavailable", 0, str(found))
-        elif command.what == "seek" and found.links:
-            done("in-use", 0, f"{len(found.links)} consumers are attached: stop them first")
+    def _opened(self, command: Command, opened: Dispatcher | LogError, done: Done) -> None:
+        if isinstance(opened, LogError):
+            answer = subscribe_answer(opened.failure)
+            done(answer if answer in ("not-found", "in-use", "access-denied") else "unavailable", 0, str(opened))
+        elif command.what == "seek" and opened.links:
+            done("in-use", 0, f"{len(opened.links)} consumers are attached: stop them first")
         elif command.what == "seek":
-            Seek(self._context, found, cause_of(command), done).begin(command.eid)
+            Seek(self._context, opened, cause_of(command), done).begin(command.eid)
         elif command.what == "purge" and not command.where:
-            Purge(self._context, found, cause_of(command), done).begin(command.eid)
+            Purge(self._context, opened, cause_of(command), done).begin(command.eid)
         else:
-            self._send(command, found, done)
+            self._send(command, opened, done)
 
-    def _send(self, command: Command, found: Dispatcher, done: Done) -> None:
+    def _send(self, command: Command, dispatcher: Dispatcher, done: Done) -> None:
         """Chosen events leave: to a node, to the nodes that they came from, or for ever."""
-        route = self._route(command, found)
+        route = self._route(command, dispatcher)
         if isinstance(route, Route):
-            Move(self._context, self._capacities, found, route, cause_of(command), done).begin(
+            Move(self._context, self._capacities, dispatcher, route, cause_of(command), done).begin(
                 command.count, command.eid
             )
         else:
             done(*route)
 
-    def _route(self, command: Command, found: Dispatcher) -> Route | tuple[CommandAnswer, int, str]:
+    def _route(self, command: Command, dispatcher: Dispatcher) -> Route | tuple[CommandAnswer, int, str]:
         """Where to, or the answer to a command that cannot be carried out."""
         wanted = self._selecting(command.where) if command.where else None
         if command.where and wanted is None:
@@ -202,7 +202,7 @@ class CommandExecutor:
             return "not-found", 0, f"there is no node {command.to!r} to move to"
         if target.name == command.node:
             return "unexpected", 0, "a node's events cannot be moved to itself"
-        return moved_to(target.twin(found.node), wanted)
+        return moved_to(target.twin(dispatcher.node), wanted)
 
     def _done(self, command: Command, owner: object | None, answer: CommandAnswer, count: int, detail: str) -> None:
         self._busy, self._at = False, None

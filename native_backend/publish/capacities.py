@@ -53,8 +53,8 @@ class Capacities:
         """Every store of it, as far as that is known, by the properties that it has now."""
         if not self._counted_stores:
             return False
-        found = [self.of(part) if part.store in self._counted_stores else None for part in node.parts]
-        return all(counted_store is not None and counted_store.is_full for counted_store in found)
+        counted = [self.of(part) if part.store in self._counted_stores else None for part in node.parts]
+        return all(counted_store is not None and counted_store.is_full for counted_store in counted)
 
     def advance(self) -> None:
         """Look again where the log had not shown everything."""

@@ -236,20 +236,20 @@ class CountedStore:
             start = max(start, low, store_bounds(context.log, node, deadline_s)[0])
             return start, context.log.control.read_range(node.topic, node.partition, start, count, deadline_s)
 
-        context.worker.submit(job, lambda found: self._scanned(found, occupancy is not None))
+        context.worker.submit(job, lambda scanned: self._scanned(scanned, occupancy is not None))
 
     def look_again(self) -> None:
         self.is_behind = False
         self._scan()
 
-    def _scanned(self, found: tuple[int, Records] | LogError, continues: bool) -> None:
+    def _scanned(self, scanned: tuple[int, Records] | LogError, continues: bool) -> None:
         self._scanning = False
-        if isinstance(found, LogError):
-            _LOG.warning("cannot count the events of node %r: %s", self.node.name, found)
+        if isinstance(scanned, LogError):
+            _LOG.warning("cannot count the events of node %r: %s", self.node.name, scanned)
             for each in self.group:
-                each._refuse_waiting(found)
+                each._refuse_waiting(scanned)
             return
-        start, records = found
+        start, records = scanned
         if self.occupancy is None:
             if continues:  # it was given up meanwhile
                 self._scan()

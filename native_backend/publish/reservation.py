@@ -29,11 +29,11 @@ class Reservation:
     def __init__(self, capacities: Capacities, wanted: Iterable[tuple[Node, int]]) -> None:
         """`wanted`: where each event goes, in the order of the writes, and its octets."""
         self._rooms: dict[CountedStore, tuple[list[int], list[int]]] = {}  # places among the writes, octets of each
-        found: dict[int, CountedStore | None] = {}
+        by_store: dict[int, CountedStore | None] = {}
         for place, (node, size) in enumerate(wanted):
-            if node.store not in found:
-                found[node.store] = capacities.of(node)
-            counted_store = found[node.store]
+            if node.store not in by_store:
+                by_store[node.store] = capacities.of(node)
+            counted_store = by_store[node.store]
             if counted_store is not None:
                 places, sizes = self._rooms.setdefault(counted_store, ([], []))
                 places.append(place)

@@ -50,7 +50,7 @@ class TopicWatch:
         if nodes:
             self._looking = True
             each = list(nodes.values())
-            self._context.worker.submit(lambda: self._find(each), lambda found: self._found(each, found))
+            self._context.worker.submit(lambda: self._find(each), lambda topics: self._found(each, topics))
 
     def _of_round(self) -> dict[str, Node]:
         """The next few of all nodes."""
@@ -71,18 +71,18 @@ class TopicWatch:
     def _find(self, nodes: list[Node]) -> Found:
         return find(self._context.log, nodes, self._context.limits.control_deadline_s)
 
-    def _found(self, nodes: list[Node], found: Found | LogError) -> None:
+    def _found(self, nodes: list[Node], reply: Found | LogError) -> None:
         self._looking = False
         self._look_s = self._context.clock.monotonic_s() + self._context.limits.topic_look_s
-        if not isinstance(found, LogError):
-            self._judge(nodes, *found)
+        if not isinstance(reply, LogError):
+            self._judge(nodes, *reply)
 
-    def _judge(self, nodes: list[Node], found: dict[str, Topic], broken: dict[str, Broken]) -> None:
+    def _judge(self, nodes: list[Node], topics: dict[str, Topic], broken: dict[str, Broken]) -> None:
         for node in nodes:
             now = self._metadata.nodes.get(node.name)
             if now is None or now.topic_id != node.topic_id:
                 continue  # it was deleted
-            wrong, topic = broken.get(node.name), found.get(node.topic)
+            wrong, topic = broken.get(node.name), topics.get(node.topic)
             self._tell(node, wrong)
             if not self._metadata.alive(node):
                 continue

@@ -83,15 +83,15 @@ class Depths:
 
     def queue(self, node: Node) -> Durable | None:
         """A queue's own state, in the store `node`."""
-        found = self._metadata.durable(node.part(0), QUEUE) if node.kind == "queue" else None
-        return found.of(node) if found is not None else None
+        durable = self._metadata.durable(node.part(0), QUEUE) if node.kind == "queue" else None
+        return durable.of(node) if durable is not None else None
 
     def stored(self, node: Node) -> Iterator[int | None]:
         """Messages in one store of a node: None for each step, then how many."""
         durable = self.queue(node)
         if durable is not None:
-            for found in self.steps(node, durable):
-                yield found.counts.stored if found is not None else None
+            for step in self.steps(node, durable):
+                yield step.counts.stored if step is not None else None
             return
         events = self._context.events.get((node.topic, node.partition))
         if events is not None and events.known:

@@ -36,7 +36,7 @@ class JournalEnds:
         """After a claim; `end`: of the journal. Blocks; raises LogError."""
         if recovery.missing:
             self._context.alarms[TRIMMED] += recovery.missing
-        snapshots = (found.snapshot for found in recovery.states.values())
+        snapshots = (state.snapshot for state in recovery.states.values())
         named = max([*snapshots, *(durable.journal for durable in self._metadata.durables.values())], default=0)
         if named > end:
             self._tell(named - end)
@@ -72,7 +72,7 @@ class JournalEnds:
 
     def _renew(self, end: int) -> list[Durable]:
         """What the journal says from here on is of these durables. Blocks; raises LogError."""
-        found = [replace(each, journal=end) for each in [*self._metadata.durables.values()] if each.journal > end]
-        for durable in found:
+        renewed = [replace(each, journal=end) for each in [*self._metadata.durables.values()] if each.journal > end]
+        for durable in renewed:
             write_durable(self._context, durable)
-        return found
+        return renewed

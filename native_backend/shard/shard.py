@@ -165,7 +165,7 @@ class Shard:
             self._opening[key] = [done]
             self._beginning[key] = begins.terms
             opener = self._opener(node, name, self._metadata.durable(node.part(0), name), begins)
-            self._context.worker.submit(opener, lambda found: self._found(key, node, found))
+            self._context.worker.submit(opener, lambda reply: self._found(key, node, reply))
 
     def advance(self) -> None:
         """Projections and snapshots that are due."""
@@ -324,16 +324,16 @@ class Shard:
 
         return job
 
-    def _found(self, key: Key, node: Node, found: Found | LogError) -> None:
+    def _found(self, key: Key, node: Node, reply: Found | LogError) -> None:
         waiting = self._opening.pop(key)
         del self._beginning[key]
         result: Dispatcher | LogError
-        if isinstance(found, LogError):
-            result = found
+        if isinstance(reply, LogError):
+            result = reply
         elif not self._metadata.alive(node) or (node.part(0).store, key[1]) in self._deleting:
             result = LogError(Failure("not-found", f"node {node.name!r} or durable {key[1]!r} was deleted"))
         else:
-            whole, first, end, stored = found
+            whole, first, end, stored = reply
             self.snapshots.stored(stored)
             self._metadata.remember(whole)
             durable = whole.of(node)

@@ -38,7 +38,7 @@ class SnapshotWriter:
 
     def begin(self, recovery: Recovery) -> None:
         """What the state topic has. The more of the journal recovery had to read, the sooner is the first round."""
-        self._stored = {key: (found.snapshot, found.keys) for key, found in recovery.states.items() if found.keys}
+        self._stored = {key: (state.snapshot, state.keys) for key, state in recovery.states.items() if state.keys}
         self._next = max(0, self._context.limits.snapshot_records - recovery.replayed)
 
     @property

@@ -63,7 +63,7 @@ class Event:
 def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None) -> list[StoredState]:
     """The durables of a node, or of all nodes, by node, name and partition."""
     states = _states(log, prefix, metadata)
-    found = []
+    observed = []
     durables = [pair for pair in metadata.each_durable() if node is None or pair[0].name == node.name]
     nodes = {part.name: part.part(0) for part, _ in durables}
     broken = broken_nodes.find(log, nodes.values(), CONTROL_S)[1]
@@ -74,8 +74,8 @@ def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None)
         begin = end = state.position
         if wrong is None:
             begin, end = log.control.bounds(part.topic, part.partition)
-        found.append(StoredState(part, durable, state, begin, end, wrong))
-    return sorted(found, key=lambda one: (one.node.name, one.durable.name, one.node.partition))
+        observed.append(StoredState(part, durable, state, begin, end, wrong))
+    return sorted(observed, key=lambda one: (one.node.name, one.durable.name, one.node.partition))
 
 
 def count_stored(log: Log, prefix: str, metadata: Metadata, nodes: Sequence[Node]) -> Counted:
@@ -101,8 +101,8 @@ def count_stored(log: Log, prefix: str, metadata: Metadata, nodes: Sequence[Node
                 continue
             left -= events.counted_to - max(events.first, min(lows))
             for one in its:
-                found = [step for step in tally(events, one.state, (), 0, now_ms) if step is not None]
-                counted[part.store, one.durable.name] = found[0].counts
+                steps = [step for step in tally(events, one.state, (), 0, now_ms) if step is not None]
+                counted[part.store, one.durable.name] = steps[0].counts
             if node.kind == "channel":
                 kept = events.messages(now_ms)
                 counted[part.store, ""] = MessageCounts(kept, kept, 0, 0)

@@ -181,10 +181,10 @@ class AckState:
             self._hurry(below)
         runs: list[Run] = []
         while len(runs) < runs_max and eids_max > 0:
-            found = self.returned.at_or_above(self.low)
-            if found is None or found[0] >= below:
+            span = self.returned.at_or_above(self.low)
+            if span is None or span[0] >= below:
                 break
-            first, last = found[0], min(found[1], below - 1, found[0] + eids_max - 1)
+            first, last = span[0], min(span[1], below - 1, span[0] + eids_max - 1)
             self.returned.remove(first, last)
             runs.append((first, last, 0, self.covers.get(first, first)))
             eids_max -= last - first + 1
@@ -208,8 +208,8 @@ class AckState:
         for first, last in held:
             self.requeue(first, min(last, self.position - 1))
         for not_before_ms, first, last in delays:
-            while (found := self.returned.at_or_above(first)) is not None and found[0] <= last:
-                begin, first = found[0], min(found[1], last) + 1
+            while (span := self.returned.at_or_above(first)) is not None and span[0] <= last:
+                begin, first = span[0], min(span[1], last) + 1
                 self.returned.remove(begin, first - 1)
                 self.delayed.add(begin, first - 1, not_before_ms)
         if self.on_returned is not None:

@@ -79,13 +79,13 @@ class Intervals:
 
     def first_hole(self, first: int, last: int) -> tuple[int, int] | None:
         """The lowest range of [first, last] that has nothing of the set."""
-        found = self.at_or_above(first)
-        if found is not None and found[0] == first:
-            first = found[1] + 1
-            found = self.at_or_above(first)
+        span = self.at_or_above(first)
+        if span is not None and span[0] == first:
+            first = span[1] + 1
+            span = self.at_or_above(first)
         if first > last:
             return None
-        return first, last if found is None else min(last, found[0] - 1)
+        return first, last if span is None else min(last, span[0] - 1)
 
     def add(self, first: int, last: int) -> None:
         """Every integer of [first, last] is in the set."""
@@ -139,8 +139,8 @@ class Intervals:
 
     def discard(self, first: int, last: int) -> None:
         """Take out whatever of [first, last] is in the set."""
-        while (found := self.at_or_above(first)) is not None and found[0] <= last:
-            self.remove(found[0], min(found[1], last))
+        while (span := self.at_or_above(first)) is not None and span[0] <= last:
+            self.remove(span[0], min(span[1], last))
 
     def remove_below(self, bound: int) -> int:
         """Take every integer below `bound` out; returns how many there were."""
@@ -170,9 +170,9 @@ class Intervals:
     def absorb(self, low: int) -> int:
         """The lowest integer from `low` up that is not in the set; what lies below it is taken out."""
         if self._tops and self._firsts[0][0] <= low:
-            found = self.at_or_above(low)
-            if found is not None and found[0] == low:
-                low = found[1] + 1
+            span = self.at_or_above(low)
+            if span is not None and span[0] == low:
+                low = span[1] + 1
             self.remove_below(low)
         return low
 

@@ -101,11 +101,11 @@ class Browser(PlainSubscription):
         if chunk.expiries_ms is not None:
             end, lives = stretch(chunk.expiries_ms, begin, end, self._context.clock.epoch_us() // 1000)
         if lives and self._selection_cursor is not None:
-            found = self._selection_cursor.stretch(chunk, begin, end)
-            if found is None:
+            seen = self._selection_cursor.stretch(chunk, begin, end)
+            if seen is None:
                 self.looking = True
                 return False
-            end, lives = found
+            end, lives = seen
         if lives and chunk.marks is not None and chunk.marks.due_ms is not None:  # what is not due is not shown
             end, later = stretch(chunk.marks.due_ms, begin, end, self._context.clock.epoch_us() // 1000)
             lives = not later

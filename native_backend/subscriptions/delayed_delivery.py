@@ -92,9 +92,9 @@ class DelayedDelivery:
     def _gather(self, gathering: BatchBuilder, before: list[bool], now_ms: int) -> Failure | None:
         """`before`: of each event that is gathered, whether the link had it before."""
         while gathering.room > 0 and self.is_due(now_ms):
-            found = self._due.at_or_above(0)
-            assert found is not None
-            first, last = found
+            span = self._due.at_or_above(0)
+            assert span is not None
+            first, last = span
             self._cursor.position = first
             chunk = self._window.next(self._cursor)
             if chunk is None or isinstance(chunk, Failure):

@@ -58,10 +58,10 @@ def eids_of(packed: list[int]) -> list[int]:
 
 def by_partition(packed: list[int]) -> dict[int, list[int]]:
     """Which elements are of which store."""
-    found: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for at, one in enumerate(packed):
-        found.setdefault(one >> _SHIFT, []).append(at)
-    return found
+        positions.setdefault(one >> _SHIFT, []).append(at)
+    return positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ class _Opening:
         else:
             self._looked([_NOT_LOOKED] * len(self._parts))
 
-    def _found(self, found: Dispatcher | LogError) -> None:
-        if isinstance(found, LogError):
-            self._looked(found)
+    def _found(self, reply: Dispatcher | LogError) -> None:
+        if isinstance(reply, LogError):
+            self._looked(reply)
             return
-        self._dispatches.append(found)
+        self._dispatches.append(reply)
         self._more()
 
     def _look(self, part: Node) -> _Ends:
@@ -144,8 +144,8 @@ class _Opening:
             return LogError(Failure("not-found", f"node {parts[0].name!r} was deleted"))
         if name is not None and self._context.journal.fenced:
             return LogError(Failure("fenced", "it is in use"))
-        found = zip(parts, self._dispatches, strict=False)
-        if any(self._shard.opened(part, str(name)) is not dispatch for part, dispatch in found):
+        opened_parts = zip(parts, self._dispatches, strict=False)
+        if any(self._shard.opened(part, str(name)) is not dispatch for part, dispatch in opened_parts):
             return LogError(Failure("not-found", f"durable {name!r} was deleted"))
         columns = zip_longest(zip(parts, seen, strict=True), self._dispatches)
         return [OpenedStore(part, start, last, opened) for (part, (start, last)), opened in columns]

@@ -60,11 +60,11 @@ class PlainSubscription(Subscription):
             if chunk.expiries_ms is not None:
                 end, lives = stretch(chunk.expiries_ms, begin, end, self._context.clock.epoch_us() // 1000)
             if self._selection_cursor is not None and lives:
-                found = self._selection_cursor.stretch(chunk, begin, end)
-                if found is None:
+                seen = self._selection_cursor.stretch(chunk, begin, end)
+                if seen is None:
                     self.looking = True
                     break
-                end, lives = found
+                end, lives = seen
             if lives and chunk.marks is not None and chunk.marks.due_ms is not None:
                 end, lives = self._due(chunk, chunk.marks.due_ms, begin, end)
                 if end == begin:

@@ -70,17 +70,17 @@ def _found(name: str) -> tuple[EntryPoint, Callable[[], object]]:
 
 
 def _point(name: str) -> EntryPoint:
-    found = [] if name in _RESERVED else [point for point in _points() if point.name == name]
-    if not found or not _NAME.fullmatch(name):
+    points = [] if name in _RESERVED else [point for point in _points() if point.name == name]
+    if not points or not _NAME.fullmatch(name):
         known = ", ".join((*_RESERVED, *user_names()))
         raise TransformerError(
             f"no transformer is called {name!r} (there are {known})",
             f"install the distribution that has it as an entry point of {GROUP}; a name is made of a-z, 0-9 and -",
         )
-    if len(found) > 1:
-        owners = " and ".join(sorted(map(_owner, found)))
+    if len(points) > 1:
+        owners = " and ".join(sorted(map(_owner, points)))
         raise TransformerError(f"transformer {name!r} comes from {owners}", "remove one of them")
-    return found[0]
+    return points[0]
 
 
 def _points() -> Iterable[EntryPoint]:

@@ -32,10 +32,10 @@ def numbered(messages: Column, key_prefix: bytes, first_seq: int, suffix_of: Suf
                 section, places, head = simple
                 suffix = suffix_of(section, places)
             else:
-                found = read(messages[at])
-                if found is None:
+                numbering = read(messages[at])
+                if numbering is None:
                     return None
-                suffix, head = found
+                suffix, head = numbering
             end = messages.alike(at + 1, size, head) if head else at + 1
             keys.number(key_prefix, first_seq + at, end - at, suffix)
             at = end

@@ -32,14 +32,14 @@ def annotations_of(value: bytes) -> AmqpMap:
     """Those of a message as it is stored, in wire order; none of what cannot be read."""
     try:
         begin = section_offsets(value)[MESSAGE_ANNOTATIONS]
-        found = decode(value, begin)[0] if begin >= 0 else None
+        section = decode(value, begin)[0] if begin >= 0 else None
     except DecodeError:
-        found = None
-    return found.value if isinstance(found, Described) and isinstance(found.value, AmqpMap) else AmqpMap([])
+        section = None
+    return section.value if isinstance(section, Described) and isinstance(section.value, AmqpMap) else AmqpMap([])
 
 
 def _pairs(section: bytes, replaced: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    found, _ = decode(section)
-    if not isinstance(found, Described) or not isinstance(found.value, AmqpMap):
+    decoded, _ = decode(section)
+    if not isinstance(decoded, Described) or not isinstance(decoded.value, AmqpMap):
         raise DecodeError(0, "annotations are a map")
-    return [(key, each) for key, each in found.value.pairs if key not in replaced]
+    return [(key, each) for key, each in decoded.value.pairs if key not in replaced]

@@ -43,10 +43,10 @@ def marks(message: bytes, offsets: Offsets) -> bytes:
 @functools.lru_cache(maxsize=256)  # what is sent together often asks for the same
 def _delay(section: bytes) -> bytes:
     try:
-        found, _ = decode(section)
+        decoded, _ = decode(section)
     except DecodeError:
         return b""
-    pairs = found.value.pairs if isinstance(found, Described) and isinstance(found.value, AmqpMap) else []
+    pairs = decoded.value.pairs if isinstance(decoded, Described) and isinstance(decoded.value, AmqpMap) else []
     annotations = {str(key): value for key, value in pairs if isinstance(key, str)}
     for name, sign in ((_TIME, b""), (_DELAY, b"+")):
         value = annotations.get(name)

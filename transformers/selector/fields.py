@@ -95,14 +95,14 @@ class Message:
     def property(self, index: int) -> Any:
         fields = self._properties
         if fields is None:
-            found = self._section(PROPERTIES)
-            fields = self._properties = found if isinstance(found, list) else []
+            section = self._section(PROPERTIES)
+            fields = self._properties = section if isinstance(section, list) else []
         return fields[index] if index < len(fields) else None
 
     def annotation(self, name: str) -> Any:
         if self._annotations is None:
-            found = self._section(MESSAGE_ANNOTATIONS)
-            self._annotations = found if isinstance(found, AmqpMap) else AmqpMap([])
+            section = self._section(MESSAGE_ANNOTATIONS)
+            self._annotations = section if isinstance(section, AmqpMap) else AmqpMap([])
         return self._annotations.get(name)
 
     def application(self, name: str, key: bytes) -> Any:
@@ -110,9 +110,9 @@ class Message:
         start = self.offset(APPLICATION_PROPERTIES)
         if start < 0:
             return None
-        if self._application is None and (found := self.value.find(key, start)) >= 0:
+        if self._application is None and (at := self.value.find(key, start)) >= 0:
             try:
-                place = _walk(self.value, start, key, found)
+                place = _walk(self.value, start, key, at)
                 if place:
                     return decode(self.value, place)[0]
             except (DecodeError, IndexError):
@@ -164,7 +164,7 @@ def reader(name: str) -> Reader:
     return lambda message: message.application(name, key)
 
 
-def _walk(data: bytes, start: int, key: bytes, found: int) -> int:
+def _walk(data: bytes, start: int, key: bytes, at: int) -> int:
     """Where the value of that key of an application-properties section begins; 0 where it is none of its keys, or the
     section is written in a way of its own. `found`: where the key's octets stand first."""
     if data[start : start + 3] != b"\x00\x53\x74":
@@ -173,14 +173,14 @@ def _walk(data: bytes, start: int, key: bytes, found: int) -> int:
     head, size = (6, data[start + 4]) if code == 0xC1 else (12, int.from_bytes(data[start + 4 : start + 8]))
     offset, end = start + head, start + head - (1 if code == 0xC1 else 4) + size
     while offset < end:
-        if offset == found:
+        if offset == at:
             return offset + len(key)
         for _ in (0, 1):  # a key, a value
             width = WIDTHS[data[offset]]
             offset = offset + width if width > 0 else skip(data, offset)
-        if offset > found:
-            found = data.find(key, offset, end)
-            if found < 0:
+        if offset > at:
+            at = data.find(key, offset, end)
+            if at < 0:
                 return 0
     return 0
 

@@ -182,10 +182,10 @@ def is_like(term: Reader, pattern: str, escape: str | None) -> Reader:
             return False
         at = len(first)
         for find in finds:
-            found = find(value, at, stop)
-            if found is None:
+            match = find(value, at, stop)
+            if match is None:
                 return False
-            at = found.end()
+            at = match.end()
         return True
 
     return _matching(term, matches)

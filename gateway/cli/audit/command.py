@@ -40,11 +40,11 @@ _TITLES: Final = ("TIME", "WHO", "WHAT", "ANSWER", "COUNT", "WHY")
 def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     """One command; its exit code."""
     with closing(open_answering(settings, arguments.timeout)) as log:
-        found = _given(log, settings.realm.prefix, arguments.since)
+        given = _given(log, settings.realm.prefix, arguments.since)
     if arguments.json:
-        write_json(found, out)
+        write_json(given, out)
     else:
-        write_table(_TITLES, [_row(one) for one in found], out)
+        write_table(_TITLES, [_row(one) for one in given], out)
     return 0
 
 
@@ -55,17 +55,17 @@ def _given(log: Log, prefix: str, since: int) -> list[dict[str, Any]]:
         reply = decode_reply(value)
         if reply is not None:
             replies[reply.id] = reply
-    found = []
+    documents = []
     for value in _values(log, commands_topic(prefix), since):
         command = decode_command(value)
         note = decode_note(value) if command is None else None
         if command is not None and command.what != "count":  # it changes nothing
-            found.append(_document(given_at(value), command, replies.get(command.id)))
+            documents.append(_document(given_at(value), command, replies.get(command.id)))
         elif note is not None:
             command = Command(note.id, "count", note.node, 0, "", 0, who=note.who, why=note.why)
             columns = {"what": note.what, "node": note.node or None, "change": note.change}
-            found.append(_document(given_at(value), command, replies.get(note.id)) | columns)
-    return found
+            documents.append(_document(given_at(value), command, replies.get(note.id)) | columns)
+    return documents
 
 
 def _values(log: Log, topic: str, since: int) -> Iterator[bytes]:

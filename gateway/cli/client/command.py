@@ -63,13 +63,13 @@ def _send(arguments: argparse.Namespace, address: PeerAddress, out: TextIO) -> i
 
 def _properties(pairs: list[str]) -> dict[str, str]:
     """Raises ClientProblem."""
-    found = {}
+    properties = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise ClientProblem(f"--property {pair} is no KEY=VALUE")
-        found[key] = value
-    return found
+        properties[key] = value
+    return properties
 
 
 def _body(written: str | None) -> str | None:

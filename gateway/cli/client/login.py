@@ -165,14 +165,14 @@ class _Login:
         self._socket.sendall(octets)
 
     def _read(self, count: int) -> bytes:
-        found = b""
-        while len(found) < count:
+        octets = b""
+        while len(octets) < count:
             self._socket.settimeout(self._left_s())
-            piece = self._socket.recv(count - len(found))
+            piece = self._socket.recv(count - len(octets))
             if not piece:
                 raise self._problem("it closed the connection before the login ended; look at its log")
-            found += piece
-        return found
+            octets += piece
+        return octets
 
     def _left_s(self) -> float:
         left_s = self._until_s - time.monotonic()

@@ -56,14 +56,14 @@ def _check(path: Path, out: TextIO) -> int:
 
 def _show(path: Path, as_json: bool, out: TextIO) -> int:
     try:
-        found = entries(path)
+        shown = entries(path)
     except SettingsProblems as error:
         _tell(error.problems)
         return _COULD_NOT_RUN
     if as_json:
-        write_json([entry.document() for entry in found], out)
+        write_json([entry.document() for entry in shown], out)
     else:
-        write_entries(found, out)
+        write_entries(shown, out)
     return 0
 
 

@@ -75,15 +75,15 @@ def _default(field: Field, settings: Settings) -> Any:
     return list(field.default) if isinstance(field.default, tuple) else field.default
 
 
-def write_entries(found: Sequence[Entry], out: TextIO) -> None:
+def write_entries(entries: Sequence[Entry], out: TextIO) -> None:
     """As YAML, each line with its source in a comment. A key without a value is a comment as a whole."""
     open_sections: tuple[str, ...] = ()
-    for entry in found:
+    for entry in entries:
         *sections, key = entry.path
         for depth in range(len(sections)):
             section = tuple(sections[: depth + 1])
             if section != open_sections[: depth + 1]:
-                mark = "" if any(one.is_set and one.path[: depth + 1] == section for one in found) else "# "
+                mark = "" if any(one.is_set and one.path[: depth + 1] == section for one in entries) else "# "
                 out.write(f"{'  ' * depth}{mark}{section[-1]}:\n")
         open_sections = tuple(sections)
         mark = "" if entry.is_set else "# "

@@ -52,11 +52,11 @@ def peeked(event: Event, restoring: EventToMessage, partition: int = 0) -> Peeke
     return Peeked(event, message, dead_letter_fields(message) if is_a_copy else {}, partition)
 
 
-def table(found: Sequence[Peeked], now_ms: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def table(events: Sequence[Peeked], now_ms: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Titles and rows. Where no event is a dead letter, they are those of plain events."""
-    if not any(one.letter for one in found):
-        return _PLAIN, [_plain(one) for one in found]
-    return _LETTERS, fitted(_LETTERS, [_letter(one, now_ms) for one in found])
+    if not any(one.letter for one in events):
+        return _PLAIN, [_plain(one) for one in events]
+    return _LETTERS, fitted(_LETTERS, [_letter(one, now_ms) for one in events])
 
 
 def described(one: Peeked, now_ms: int, in_words: bool = False) -> dict[str, Any]:

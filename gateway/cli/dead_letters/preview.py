@@ -34,13 +34,13 @@ def sections(message: bytes) -> dict[str, Any]:
         offsets = section_offsets(message)
     except DecodeError as error:
         return {"problem": f"it is no AMQP message: {error}"}
-    found = {
+    by_name = {
         "header": _section(message, offsets[HEADER], HEADER),
         "properties": _section(message, offsets[PROPERTIES], PROPERTIES),
         "application_properties": _section(message, offsets[APPLICATION_PROPERTIES], APPLICATION_PROPERTIES),
         "body": body(message, offsets[BODY]),
     }
-    return {name: each for name, each in found.items() if each not in (None, {}, "")}
+    return {name: each for name, each in by_name.items() if each not in (None, {}, "")}
 
 
 def body(message: bytes, at: int) -> str:
@@ -76,5 +76,5 @@ def _section(message: bytes, at: int, which: int) -> dict[str, Any] | None:
 def _value(value: Any) -> Any:
     if isinstance(value, bytes | str):
         return readable(value)
-    found = plain(value)
-    return found if isinstance(found, bool | int | float) else readable(str(found))
+    shown = plain(value)
+    return shown if isinstance(shown, bool | int | float) else readable(str(shown))

@@ -55,8 +55,8 @@ def resend(settings: Settings, stores: Sequence[StoredState], arguments: argpars
     with closing(open_log(settings)) as log:
         metadata = realm_metadata(log, settings.realm.prefix)
     if arguments.dry_run:
-        found = _count(settings, metadata, stores, arguments.where)
-        return _tell(arguments, _origins(metadata, found), out, done=True)
+        counted = _count(settings, metadata, stores, arguments.where)
+        return _tell(arguments, _origins(metadata, counted), out, done=True)
     which = (
         f"the messages of {printable(arguments.node)} that the selector means" if arguments.where else "all messages"
     )
@@ -82,25 +82,25 @@ def resend(settings: Settings, stores: Sequence[StoredState], arguments: argpars
 
 def _count(settings: Settings, metadata: Metadata, stores: Iterable[StoredState], where: str) -> _Counted:
     """What would become of each message, as far as that can be known before: whether a node is full is not asked."""
-    found = _Counted(Counter(), {})
+    counted = _Counted(Counter(), {})
     with closing(open_log(settings)) as log:
         for one in wanted(log, [*stores], 0, where):
             origin = origin_of(metadata.stores, one.event.key)
             store, _ = copied_from(one.event.key) or (0, 0)
-            found.rows[store, _SENT if isinstance(origin, Node) else origin] += 1
+            counted.rows[store, _SENT if isinstance(origin, Node) else origin] += 1
             if origin == "gone":
-                found.names[store] = str(one.letter.get("node", ""))
-    return found
+                counted.names[store] = str(one.letter.get("node", ""))
+    return counted
 
 
 def _origins(metadata: Metadata, counted: _Counted) -> list[dict[str, Any]]:
     """By node: several stores are one origin."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for (store, why), count in counted.rows.items():
         node = metadata.stores.get(store)
         name = node.name if node is not None else counted.names.get(store) or (f"store {store}" if store else "")
-        found[name, why] += count
-    return [{"origin": name or None, "what": why, "count": count} for (name, why), count in sorted(found.items())]
+        counts[name, why] += count
+    return [{"origin": name or None, "what": why, "count": count} for (name, why), count in sorted(counts.items())]
 
 
 def _tell(arguments: argparse.Namespace, origins: list[dict[str, Any]], out: TextIO, *, done: bool) -> int:

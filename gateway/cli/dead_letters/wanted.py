@@ -30,6 +30,6 @@ def wanted(log: Log, stores: Sequence[StoredState], start: int, where: str) -> I
     select = selector(where).select if where else None
     for one in stores:
         for event in unsettled_events(log, one, start, _EVERY):
-            found = peeked(event, restoring, one.node.partition)
-            if select is None or select([found.message])[0]:
-                yield found
+            letter = peeked(event, restoring, one.node.partition)
+            if select is None or select([letter.message])[0]:
+                yield letter

@@ -1,8 +1,8 @@
 """`realmgate doctor`: looks at the configuration, the realm and this machine, and changes nothing.
 
 Exit codes: 0 nothing is wrong, 1 a line says `warn` or `FAIL`, 2 the configuration cannot be read or the realm cannot
-be reached. What was not looked at is said, and changes no exit code. The checks run beside one another, the gateway is
-asked first; what has not answered within the time-out is not waited for.
+be reached. A check that was left out is named, and changes no exit code. The checks run beside one another, the gateway
+is asked first. The command does not wait longer than the time-out for any answer.
 """
 
 from __future__ import annotations
@@ -136,10 +136,10 @@ class _Realm:
 
     def findings(self) -> list[Finding]:
         """What was found until now, what was not looked at."""
-        found, why = [*self._found], "the realm was not opened"
+        known, why = [*self._found], "the realm was not opened"
         if self.reached:
-            late = [check for check in _OF_THE_REALM if check not in {"broker", *(each.check for each in found)}]
-            return found + self._failed + [_too_late(check, self._timeout_s) for check in late]
+            late = [check for check in _OF_THE_REALM if check not in {"broker", *(each.check for each in known)}]
+            return known + self._failed + [_too_late(check, self._timeout_s) for check in late]
         error = LogError(Failure("unavailable", f"no answer within {self._timeout_s:g} s"))
         silent = fail("realm", f"{self._settings.realm.place}: {error}", remedy_of(error, self._settings))
         return (self._failed or [silent]) + [not_looked_at(check, why) for check in _OF_THE_REALM]

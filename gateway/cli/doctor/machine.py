@@ -54,12 +54,12 @@ def packages() -> Iterator[Finding]:
         if "extra ==" in requirement or not wanted:
             continue
         try:
-            found = version(name)
+            installed = version(name)
         except PackageNotFoundError:
-            found = "not installed"
-        if found != wanted:
+            installed = "not installed"
+        if installed != wanted:
             wrong += 1
-            yield warn("versions", f"{name} is {found}", f"{sys.executable} -m pip install {name}=={wanted}")
+            yield warn("versions", f"{name} is {installed}", f"{sys.executable} -m pip install {name}=={wanted}")
     if not wrong:
         yield ok("versions", f"realmgate {version('realmgate')}, Python {sys.version.split()[0]}, packages as demanded")
 
@@ -113,11 +113,11 @@ def _ends(path: Path) -> Iterator[float]:
     begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
     for part in path.read_text(errors="replace").split(begin)[1:]:
         try:
-            found = _VALIDITY.search(ssl.PEM_cert_to_DER_cert(begin + part.partition(end)[0] + end))
+            match = _VALIDITY.search(ssl.PEM_cert_to_DER_cert(begin + part.partition(end)[0] + end))
         except ValueError:
             continue
-        if found is not None:
-            digits = found[1].decode()
+        if match is not None:
+            digits = match[1].decode()
             if len(digits) == 12:
                 digits = ("20" if digits < "50" else "19") + digits
             yield datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
@@ -146,11 +146,11 @@ def realm_mode(settings: Settings) -> Iterator[Finding]:
 
 
 def exposure(settings: Settings, has_grants: bool) -> Iterator[Finding]:
-    found = [*exposures(settings, has_grants)]
-    for words in found:
+    exposed = [*exposures(settings, has_grants)]
+    for words in exposed:
         what, _, remedy = words.rpartition(": ")
         yield warn("open", what, remedy)
-    if not found:
+    if not exposed:
         yield ok("open", "nothing is open to other machines without a login")
 
 

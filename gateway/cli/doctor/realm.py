@@ -117,7 +117,7 @@ def topics(
         return
     wanted = {topic: Wanted(compacted) for topic, compacted in realm_topics(prefix).items()}
     wanted |= {node.topic: Wanted(adopted=node.adopted) for node in usable}
-    found, looked_at = sum(each.status == "FAIL" for each in missing), 0
+    problems, looked_at = sum(each.status == "FAIL" for each in missing), 0
     for topic in [each for each in sorted(wanted) if each in there]:
         state = inspected.topics.get(topic) if inspected is not None else None
         if inspected is not None and state is None:
@@ -126,9 +126,9 @@ def topics(
             continue
         looked_at += 1
         for fault in faults(topic, state, wanted[topic], inspected.brokers):
-            found += 1
+            problems += 1
             yield (warn if fault.grade == "risks" else fail)("topics", fault.detail, fault.remedy)
-    if not found:
+    if not problems:
         alone = inspected is not None and inspected.brokers == 1
         copies = "; one broker: a lost disk loses the realm" if alone else ""
         there_is = "all there" if wanted.keys() <= there else "the others are there"
@@ -143,7 +143,7 @@ def groups(log: Log, prefix: str, metadata: Metadata, usable: list[Node]) -> Ite
         if error.failure.cause != "not-found":
             raise
         end = 0
-    whole, count, found = {node.name for node in usable}, 0, 0
+    whole, count, problems = {node.name for node in usable}, 0, 0
     for part, durable in metadata.each_durable():
         if part.name not in whole:
             continue
@@ -153,16 +153,16 @@ def groups(log: Log, prefix: str, metadata: Metadata, usable: list[Node]) -> Ite
         count += 1
         journal = parse_projection(position)
         if journal is None:
-            found += 1
+            problems += 1
             words = f"{durable.group}: its offset in {part.topic} was committed by another program"
             yield warn(
                 "groups", words, "find that program: the gateway does not read these offsets, and sets them again"
             )
         elif journal > end:
-            found += 1
+            problems += 1
             words = f"{durable.group}: its offset was computed at {journal} of the journal, which ends at {end}"
             yield fail("groups", words, "the journal lost its end: run realmgate reconcile before anything else")
-    if not found:
+    if not problems:
         yield ok("groups", f"{count} offsets of groups agree with the journal")
 
 

@@ -40,20 +40,20 @@ class Ends:
 
     def differences(self, moved: Moved, copies: int) -> list[str]:
         """Where an end does not agree with what was moved."""
-        found = []
+        sentences = []
         if self.source_after is not None and self.source_after > moved.refused:
-            found.append(
+            sentences.append(
                 f"the source still counts {self.source_after} messages: a consumer holds them, or they are for later"
             )
         if self.source_before is not None and self.source_before - moved.settled - moved.refused:
-            found.append(f"the source counted {self.source_before} messages before, {moved.settled} came from it")
+            sentences.append(f"the source counted {self.source_before} messages before, {moved.settled} came from it")
         if self.realm_before is not None and self.realm_after is not None:
             grown = self.realm_after - self.realm_before
             if grown != moved.stored * copies:
-                found.append(
+                sentences.append(
                     f"the destination counts {grown} messages more than before, {moved.stored * copies} were stored"
                 )
-        return found
+        return sentences
 
 
 def run(arguments: argparse.Namespace, out: TextIO) -> int:
@@ -95,8 +95,8 @@ class _Drain:
     def counted_at_realm(self) -> int | None:
         """In all targets together."""
         if self.settings is not None:
-            found = counted_by_realm(self.settings, self.targets)
-            return sum(found.values()) if len(found) == len(self.targets) else None
+            by_node = counted_by_realm(self.settings, self.targets)
+            return sum(by_node.values()) if len(by_node) == len(self.targets) else None
         counts = [counted_by_broker(self.new, target) for target in self.targets]
         return None if None in counts else sum(count or 0 for count in counts)
 
@@ -104,9 +104,9 @@ class _Drain:
         """Waits a moment for what is expected: a broker may count what it has settled a little later."""
         until_s = time.monotonic() + _COUNT_S
         while True:
-            found = counted_by_broker(self.old, self.queue)
-            if found is None or expected is None or found == expected or time.monotonic() > until_s:
-                return found
+            count = counted_by_broker(self.old, self.queue)
+            if count is None or expected is None or count == expected or time.monotonic() > until_s:
+                return count
             self.old.keep_alive()
 
 

@@ -50,14 +50,14 @@ def _asked(peer: Peer, queue: str) -> int | None:
     question.reply_to = answers.remote_source.address
     to = sender(peer, _MANAGEMENT)
     send(to, question, _ANSWER_S)
-    found = None
+    count = None
     if peer.wait(lambda: answers.queued > 0, _ANSWER_S):
         answer = Message()
         answer.recv(answers)
-        found = int(json.loads(str(answer.body))[0])
+        count = int(json.loads(str(answer.body))[0])
     to.link.close()
     answers.close()
-    return found
+    return count
 
 
 def counted_by_realm(settings: Settings, names: Sequence[str]) -> dict[str, int]:
@@ -67,7 +67,7 @@ def counted_by_realm(settings: Settings, names: Sequence[str]) -> dict[str, int]
             metadata = realm_metadata(log, settings.realm.prefix)
             nodes = [metadata.nodes[name] for name in names if name in metadata.nodes]
             counted = numbers(log, settings.realm.prefix, metadata, nodes) if nodes else {}
-            found = {node.name: stored_in(counted, node) for node in nodes}
+            counts = {node.name: stored_in(counted, node) for node in nodes}
     except LogError:
         return {}
-    return {name: number for name, number in found.items() if number is not None}
+    return {name: number for name, number in counts.items() if number is not None}

@@ -52,15 +52,15 @@ class Ledger:
     def begin(self, source: str, queue: str, targets: tuple[str, ...]) -> Record:
         """The record that is there, or a new one."""
         text = self.hold()
-        found = Record(source, queue, targets) if text is None else _read(text, self._node)
+        record = Record(source, queue, targets) if text is None else _read(text, self._node)
         if text is None and self._browsed():
             raise ClientProblem(
                 f"{self._node}: its record is held by another drain of {queue}; wait until that one has ended"
             )
-        if (found.source, found.queue, found.targets) != (source, queue, targets):
-            theirs = f"{found.queue} at {found.source} to {', '.join(found.targets)}"
+        if (record.source, record.queue, record.targets) != (source, queue, targets):
+            theirs = f"{record.queue} at {record.source} to {', '.join(record.targets)}"
             raise ClientProblem(f"{self._node} is the ledger of a drain of {theirs}; name another one with --ledger")
-        return found
+        return record
 
     def hold(self) -> str | None:
         """Take the record; None: there is none to be had."""
@@ -99,9 +99,9 @@ class Ledger:
         self._peer.attach(link, self._node)
         link.drain(1)
         self._peer.wait(lambda: not link.draining(), self._timeout_s)
-        found = bool(link.queued)
+        has_more = bool(link.queued)
         link.close()
-        return found
+        return has_more
 
 
 def in_doubt(record: Record) -> Counter[str]:
@@ -111,8 +111,8 @@ def in_doubt(record: Record) -> Counter[str]:
 
 def _read(text: str, node: str) -> Record:
     try:
-        found = json.loads(text)
-        found |= {"targets": tuple(found["targets"]), "batches": tuple(map(tuple, found["batches"]))}
-        return Record(**found)
+        fields = json.loads(text)
+        fields |= {"targets": tuple(fields["targets"]), "batches": tuple(map(tuple, fields["batches"]))}
+        return Record(**fields)
     except (ValueError, TypeError, KeyError):
         raise ClientProblem(f"{node} holds messages that no drain wrote; name another queue with --ledger") from None

@@ -61,5 +61,5 @@ def _message_id(stored: bytes, offset: int) -> str:
     if offset < 0:
         return ""
     fields = decode(stored, offset)[0].value
-    found = fields[0] if isinstance(fields, list) and fields else None
-    return "" if found is None else found.hex() if isinstance(found, bytes) else str(found)
+    message_id = fields[0] if isinstance(fields, list) and fields else None
+    return "" if message_id is None else message_id.hex() if isinstance(message_id, bytes) else str(message_id)

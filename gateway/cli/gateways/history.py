@@ -94,10 +94,10 @@ def asked_of(arguments: argparse.Namespace, now_us: int) -> Asked:
     fitting = (step for step, step_us in STEPS_US.items() if until_us - since_us <= _LINES * step_us)
     step = arguments.by or next(fitting, [*STEPS_US][-1])
     step_us = STEPS_US[step]
-    found = Asked(since_us // step_us * step_us, -(-until_us // step_us) * step_us, step, arguments.node or "")
-    if found.minutes > _MINUTES_MAX:
+    request = Asked(since_us // step_us * step_us, -(-until_us // step_us) * step_us, step, arguments.node or "")
+    if request.minutes > _MINUTES_MAX:
         raise AdminProblem("more than a year: choose a later --since")
-    return found
+    return request
 
 
 def _read(url: str, request: Asked) -> Answer:
@@ -105,9 +105,9 @@ def _read(url: str, request: Asked) -> Answer:
     query: Query = {"since": str(request.since_us), "minutes": str(request.minutes), "step": request.step}
     pages = [*islice(rows(url, "/api/history", "history", query), PAGES)]
     head, last = pages[0][0], pages[-1][0]
-    found = [row for _, page in pages for row in page]
-    document = {**last, "url": url, "history": found, "known_us": head["known_us"]}
-    counted = [history_row(row) for row in found]
+    entries = [row for _, page in pages for row in page]
+    document = {**last, "url": url, "history": entries, "known_us": head["known_us"]}
+    counted = [history_row(row) for row in entries]
     is_cut = last["next"] is not None
     end_us = min(request.until_us, last["at_us"])
     if is_cut:
@@ -201,9 +201,9 @@ def _remarks(request: Asked, answers: Sequence[Answer], whole: Sums) -> Iterator
         yield f"{whole.unnamed:,} deliveries are counted under `{OTHER}`, without a name: some may be of {request.node}"
 
 
-def _most(titles: tuple[str, ...], found: Sequence[tuple[str, ...]], out: TextIO) -> None:
-    if found:
+def _most(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]], out: TextIO) -> None:
+    if rows:
         out.write("\n")
-        write_table(titles, found[:_TOP], out)
-    if len(found) > _TOP:
-        out.write(f"and {len(found) - _TOP} more: --json has all\n")
+        write_table(titles, rows[:_TOP], out)
+    if len(rows) > _TOP:
+        out.write(f"and {len(rows) - _TOP} more: --json has all\n")

@@ -64,19 +64,19 @@ def _list(
 ) -> int:
     """All gateways, one table; its exit code."""
     answers, problems = of_each(urls, lambda url: [*rows(url, f"/api/{what}", what, query)])
-    found: dict[str, Row] = {}
+    by_run: dict[str, Row] = {}
     for url, pages in answers.items():
         gateway = {**pages[-1][0], what: [row for _, page in pages for row in page], "url": url}
-        found.setdefault(gateway["run"], gateway)
+        by_run.setdefault(gateway["run"], gateway)
     if arguments.json:
-        gateways = [{**each, "next": None} for each in found.values()]
+        gateways = [{**each, "next": None} for each in by_run.values()]
         write_json({"gateways": gateways + unreached(problems, **{what: [], "next": None})}, out)
         return tell(problems, len(answers))
-    for each in found.values():
+    for each in by_run.values():
         out.write(f"gateway {each['run']} at {each['url']}: {each['state']}, {time_of(each['at_us'])}\n")
-    shown = [row for each in found.values() for row in each[what]]
+    shown = [row for each in by_run.values() for row in each[what]]
     write_table(titles, [cells(row) for row in shown], out, _remedies(shown) if what == "errors" else ())
-    left_out = sum(each.get("left_out", 0) for each in found.values())
+    left_out = sum(each.get("left_out", 0) for each in by_run.values())
     if left_out:
         out.write(f"and {left_out} that have no entry\n")
     return tell(problems, len(answers))

@@ -34,14 +34,14 @@ def run(arguments: argparse.Namespace, settings: Settings | None, out: TextIO) -
     now_us = SystemClock().epoch_us()
     gateways = [answers[url] if url in answers else _silent(url, failed[url], now_us) for url in urls]
     reports: list[Report] = Reports([arguments.reports]).read() if arguments.reports else []
-    found = problems(gateways, reports, now_us)
+    listed = problems(gateways, reports, now_us)
     if arguments.json:
-        write_json(_document(gateways, found), out)
+        write_json(_document(gateways, listed), out)
     else:
-        out.writelines(f"{line}\n" for line in _lines(gateways, found, arguments.all))
+        out.writelines(f"{line}\n" for line in _lines(gateways, listed, arguments.all))
     if not answers:
         return 2
-    return int(bool(found))
+    return int(bool(listed))
 
 
 def _read(url: str) -> Standing:
@@ -75,10 +75,10 @@ def _silent(url: str, why: str, now_us: int) -> Standing:
     return gateway
 
 
-def _document(gateways: Sequence[Standing], found: Sequence[Problem]) -> Mapping[str, Any]:
+def _document(gateways: Sequence[Standing], listed: Sequence[Problem]) -> Mapping[str, Any]:
     return {
-        "sentence": open_words(found),
-        "problems": [each.document() for each in found],
+        "sentence": open_words(listed),
+        "problems": [each.document() for each in listed],
         "gateways": [
             {"name": each.name, "url": each.url, "state": each.state, "run": each.run or None, "problem": each.problem}
             for each in gateways
@@ -86,13 +86,13 @@ def _document(gateways: Sequence[Standing], found: Sequence[Problem]) -> Mapping
     }
 
 
-def _lines(gateways: Sequence[Standing], found: Sequence[Problem], all_of_them: bool) -> Iterator[str]:
-    yield f"{open_words(found)} {', '.join(f'{each.name}: {each.state}' for each in gateways)}"
-    shown = found if all_of_them else found[:PROBLEMS_SHOWN]
+def _lines(gateways: Sequence[Standing], listed: Sequence[Problem], all_of_them: bool) -> Iterator[str]:
+    yield f"{open_words(listed)} {', '.join(f'{each.name}: {each.state}' for each in gateways)}"
+    shown = listed if all_of_them else listed[:PROBLEMS_SHOWN]
     for each in shown:
         yield from _of_one(each, len(gateways) > 1)
-    if len(shown) < len(found):
-        yield f"and {len(found) - len(shown)} more: --all shows them"
+    if len(shown) < len(listed):
+        yield f"and {len(listed) - len(shown)} more: --all shows them"
 
 
 def _times(count: int) -> str:

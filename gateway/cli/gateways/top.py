@@ -95,8 +95,8 @@ def read(url: str) -> Reading:
 def links_between(before: Reading, after: Reading) -> list[LinkRate]:
     """The fastest first. A link that is new counts from nothing, and so does every link of another run."""
     earlier = before.links if before.run == after.run else {}
-    found = [_link(row, earlier.get(row["id"], {"at_us": before.at_us})) for row in after.links.values()]
-    return sorted(found, key=lambda link: (-link.rate, link.node, link.id))
+    rates = [_link(row, earlier.get(row["id"], {"at_us": before.at_us})) for row in after.links.values()]
+    return sorted(rates, key=lambda link: (-link.rate, link.node, link.id))
 
 
 def _link(now: Row, then: Row) -> LinkRate:
@@ -122,8 +122,8 @@ def nodes_of(links: Iterable[LinkRate]) -> list[NodeRate]:
     by_node: dict[str, list[LinkRate]] = {}
     for link in links:
         by_node.setdefault(link.node, []).append(link)
-    found = [_node(name, samples) for name, samples in by_node.items()]
-    return sorted(found, key=lambda node: (-node.rate_in - node.rate_out, node.node))
+    rates = [_node(name, samples) for name, samples in by_node.items()]
+    return sorted(rates, key=lambda node: (-node.rate_in - node.rate_out, node.node))
 
 
 def _node(name: str, links: Sequence[LinkRate]) -> NodeRate:
@@ -135,23 +135,23 @@ def _node(name: str, links: Sequence[LinkRate]) -> NodeRate:
 
 def _write(
     arguments: argparse.Namespace,
-    found: list[tuple[Reading, list[LinkRate]]],
+    readings: list[tuple[Reading, list[LinkRate]]],
     problems: Mapping[str, str],
     out: TextIO,
 ) -> None:
-    nodes = nodes_of(link for _, links in found for link in links)
+    nodes = nodes_of(link for _, links in readings for link in links)
     if arguments.json:
         gateways = [
             {"run": each.run, "url": each.url, "at_us": each.at_us, "state": each.state, "links": [*map(asdict, links)]}
-            for each, links in found
+            for each, links in readings
         ] + unreached(problems, links=[])
         write_json({"gateways": gateways, "nodes": [asdict(node) for node in nodes]}, out)
         return
-    for each, _ in found:
+    for each, _ in readings:
         out.write(f"gateway {each.run} at {each.url}: {each.state}, {time_of(each.at_us)}\n")
     write_table(_NODES, [_node_cells(node) for node in nodes], out)
     out.write("\n")
-    fastest = sorted((link for _, links in found for link in links), key=lambda link: -link.rate)
+    fastest = sorted((link for _, links in readings for link in links), key=lambda link: -link.rate)
     write_table(_LINKS, [_link_cells(link) for link in fastest[: arguments.links]], out)
     if len(fastest) > arguments.links:
         out.write(f"and {len(fastest) - arguments.links} slower ones\n")

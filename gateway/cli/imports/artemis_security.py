@@ -28,10 +28,10 @@ _OF_THE_REALM: Final = {"temporary", "manage"}
 _ALL: Final = "#"
 
 
-def grant_all(core: Element, found: Imported) -> None:
+def grant_all(core: Element, imported: Imported) -> None:
     enabled = core.first("security-enabled")
     if enabled is not None and enabled.text == "false":
-        found.note(
+        imported.note(
             enabled.line, "security is off: every user may do everything", "nothing is granted, which means the same"
         )
         return
@@ -41,56 +41,56 @@ def grant_all(core: Element, found: Imported) -> None:
         if element.name == "security-setting":
             by_match[element.attributes.get("match", _ALL)] = element
         else:
-            found.note(
+            imported.note(
                 element.line, element.name, "users and groups stand in the users file, see docs/how-to/security.md"
             )
     if not by_match:
         line = core.line
-        found.note(
+        imported.note(
             line,
             "no security-settings: nothing is granted",
             "Artemis lets no user in then; here every user may do everything",
         )
         return
-    allowed = {match: _allowed(element, found) for match, element in by_match.items()}
-    _grant(allowed, {match: element.line for match, element in by_match.items()}, found)
+    allowed = {match: _allowed(element, imported) for match, element in by_match.items()}
+    _grant(allowed, {match: element.line for match, element in by_match.items()}, imported)
     roles = sorted({role.removeprefix("group:") for of_match in allowed.values() for role in of_match})
     what = f"the users of the roles {', '.join(roles)} stand in other files"
-    found.note(next(iter(by_match.values())).line, what, "for each user: realmgate user hash NAME --group ROLE")
+    imported.note(next(iter(by_match.values())).line, what, "for each user: realmgate user hash NAME --group ROLE")
 
 
-def _grant(by_match: dict[str, Allowed], lines: dict[str, int], found: Imported) -> None:
+def _grant(by_match: dict[str, Allowed], lines: dict[str, int], imported: Imported) -> None:
     """`lines`: where each match stands."""
     general = by_match.get(_ALL)
     special = [match for match in by_match if match != _ALL and not match.startswith("activemq.management")]
     if general is not None:
-        found.realm = {who: words if not special else words & _OF_THE_REALM for who, words in general.items()}
-        found.realm = {who: words for who, words in found.realm.items() if words}
+        imported.realm = {who: words if not special else words & _OF_THE_REALM for who, words in general.items()}
+        imported.realm = {who: words for who, words in imported.realm.items() if words}
     if not special:
         return
-    for node in found.nodes.values():
+    for node in imported.nodes.values():
         best = specific_first([*special, *([_ALL] if general is not None else [])], node.name)
         allowed = by_match[best[0]] if best else {}
         node.acl = {who: words - _OF_THE_REALM for who, words in allowed.items() if words - _OF_THE_REALM}
-        if not node.acl and not found.realm:
+        if not node.acl and not imported.realm:
             remedy = (
                 f"every user may use it here until it has one: realmgate acl grant WHO OPERATIONS --node {node.name}"
             )
-            found.note(next(iter(lines.values())), f"no role may use {node.name}", remedy)
+            imported.note(next(iter(lines.values())), f"no role may use {node.name}", remedy)
     for match in special:
-        if match not in found.nodes:
+        if match not in imported.nodes:
             what = f"the roles of {match} hold for addresses to come, too"
-            found.note(lines[match], what, "grant them to each node of that name when it is made")
+            imported.note(lines[match], what, "grant them to each node of that name when it is made")
 
 
-def _allowed(setting: Element, found: Imported) -> Allowed:
+def _allowed(setting: Element, imported: Imported) -> Allowed:
     """Operations by WHO of one setting; what has no operation here is a note."""
     allowed: Allowed = {}
     for permission in setting.all("permission"):
         kind, roles = permission.attributes.get("type", ""), permission.attributes.get("roles", "")
         operation = _OPERATIONS.get(kind)
         if operation is None:
-            found.note(permission.line, f"permission {kind} of {setting.attributes.get('match', _ALL)}", _OTHERS)
+            imported.note(permission.line, f"permission {kind} of {setting.attributes.get('match', _ALL)}", _OTHERS)
             continue
         for role in filter(None, (each.strip() for each in roles.split(","))):
             allowed.setdefault(f"group:{role}", set()).add(operation)

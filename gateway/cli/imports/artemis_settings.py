@@ -68,18 +68,18 @@ class Settings:
         return self.element.first(key)
 
 
-def apply_settings(settings: list[Settings], found: Imported) -> None:
+def apply_settings(settings: list[Settings], imported: Imported) -> None:
     """Onto each node; then their dead-letter nodes are there, too."""
-    for node in list(found.nodes.values()):
-        _apply(node, _Merged(settings, node.name), found)
-    for node in list(found.nodes.values()):
+    for node in list(imported.nodes.values()):
+        _apply(node, _Merged(settings, node.name), imported)
+    for node in list(imported.nodes.values()):
         target = node.properties.get("dead-letter", "")
-        if target and target not in found.nodes:
-            _apply(found.node(target, "queue"), _Merged(settings, target), found)
-        if target and "dead-letter" in found.nodes[target].properties:
-            del found.nodes[target].properties["dead-letter"]
+        if target and target not in imported.nodes:
+            _apply(imported.node(target, "queue"), _Merged(settings, target), imported)
+        if target and "dead-letter" in imported.nodes[target].properties:
+            del imported.nodes[target].properties["dead-letter"]
     for each in settings:
-        _notes(each, found)
+        _notes(each, imported)
 
 
 class _Merged:
@@ -91,30 +91,32 @@ class _Merged:
         self._settings = [by_match[match] for match in order]
 
     def element(self, key: str) -> Element | None:
-        return next((found for each in self._settings if (found := each.get(key)) is not None and found.text), None)
+        return next(
+            (setting for each in self._settings if (setting := each.get(key)) is not None and setting.text), None
+        )
 
     def text(self, key: str, default: str) -> str:
         element = self.element(key)
         return default if element is None else element.text
 
 
-def _apply(node: ImportedNode, merged: _Merged, found: Imported) -> None:
+def _apply(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
     attempts = merged.text("max-delivery-attempts", _ATTEMPTS)
     if attempts.isdigit():
         node.properties["attempts"] = attempts
-    _dead_letters(node, merged, found)
-    _delays(node, merged, found)
+    _dead_letters(node, merged, imported)
+    _delays(node, merged, imported)
     lives = merged.element("expiry-delay")
     if lives is not None and lives.text.isdigit():
         node.properties["ttl"] = f"{lives.text}ms"
-        found.note(lives.line, "expiry-delay is for messages without a time to live", _TTL)
-    _capacity(node, merged, found)
+        imported.note(lives.line, "expiry-delay is for messages without a time to live", _TTL)
+    _capacity(node, merged, imported)
 
 
 _TTL: Final = "it is ttl of the node, which holds for the same messages"
 
 
-def _dead_letters(node: ImportedNode, merged: _Merged, found: Imported) -> None:
+def _dead_letters(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
     dead, expired = merged.element("dead-letter-address"), merged.element("expiry-address")
     target = dead or expired
     if target is None or target.text == node.name:
@@ -122,16 +124,18 @@ def _dead_letters(node: ImportedNode, merged: _Merged, found: Imported) -> None:
     node.properties["dead-letter"] = target.text
     if dead is not None and expired is not None and dead.text != expired.text:
         both = f"expired messages go to {dead.text}, too, with the cause expired (docs/how-to/dead-letters.md)"
-        found.note(expired.line, f"expiry-address {expired.text} beside dead-letter-address {dead.text}", both)
+        imported.note(expired.line, f"expiry-address {expired.text} beside dead-letter-address {dead.text}", both)
     elif dead is None:
-        found.note(
+        imported.note(
             target.line, f"expiry-address {target.text} without a dead-letter-address", "what failed goes there, too"
         )
     elif expired is None:
-        found.note(dead.line, "no expiry-address: Artemis drops what expired", "it goes to the dead-letter node, too")
+        imported.note(
+            dead.line, "no expiry-address: Artemis drops what expired", "it goes to the dead-letter node, too"
+        )
 
 
-def _delays(node: ImportedNode, merged: _Merged, found: Imported) -> None:
+def _delays(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
     delay = merged.text("redelivery-delay", "0")
     if not delay.isdigit() or int(delay) == 0:
         return
@@ -143,12 +147,12 @@ def _delays(node: ImportedNode, merged: _Merged, found: Imported) -> None:
     longest = merged.text("max-redelivery-delay", str(int(delay) * _DELAY_TIMES))
     node.properties["redelivery-delay-max"] = f"{max(int(longest), int(delay))}ms"
     if float(factor.text) != 2.0:
-        found.note(
+        imported.note(
             factor.line, f"redelivery-delay-multiplier {factor.text}", "a delay doubles here, up to the longest one"
         )
 
 
-def _capacity(node: ImportedNode, merged: _Merged, found: Imported) -> None:
+def _capacity(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
     policy = merged.text("address-full-policy", "PAGE").upper()
     octets, events = _size(merged.text("max-size-bytes", "-1")), _size(merged.text("max-size-messages", "-1"))
     ring = _size(merged.text("default-ring-size", "-1"))
@@ -164,26 +168,26 @@ def _capacity(node: ImportedNode, merged: _Merged, found: Imported) -> None:
         node.properties["honour-capacity"] = "true"
         return
     line = element.line if (element := merged.element("address-full-policy")) is not None else 0
-    found.note(
+    imported.note(
         line, "address-full-policy DROP drops new messages", "a full node gives up its oldest; else set honour-capacity"
     )
 
 
 def _size(text: str) -> int:
     """Octets; below 1: no limit, or no number."""
-    found = re.fullmatch(r"(-?\d+)\s*([A-Za-z]*)", text)
-    unit = None if found is None else _UNITS.get(found[2].upper().removesuffix("IB") or "")
-    return -1 if found is None or unit is None else int(found[1]) * unit
+    match = re.fullmatch(r"(-?\d+)\s*([A-Za-z]*)", text)
+    unit = None if match is None else _UNITS.get(match[2].upper().removesuffix("IB") or "")
+    return -1 if match is None or unit is None else int(match[1]) * unit
 
 
-def _notes(settings: Settings, found: Imported) -> None:
+def _notes(settings: Settings, imported: Imported) -> None:
     """Once for each line, whether a node has it or not."""
-    exact = settings.match in found.nodes
+    exact = settings.match in imported.nodes
     if not exact and settings.match not in ("#", "activemq.management#", "activemq.management.#"):
         what = f"the settings of {settings.match} hold for addresses to come, too"
-        found.note(settings.element.line, what, "give them to each node of that name when it is made")
+        imported.note(settings.element.line, what, "give them to each node of that name when it is made")
     for element in settings.element.children:
         if element.name in _CARRIED or element.name.startswith(_NOT_NEEDED):
             continue
         remedy = next((words for word, words in _REMEDIES.items() if element.name.startswith(word)), None)
-        found.note(element.line, element.name, remedy or "there is no counterpart here; look at what it did")
+        imported.note(element.line, element.name, remedy or "there is no counterpart here; look at what it did")

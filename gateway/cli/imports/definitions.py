@@ -26,17 +26,17 @@ class Definition(dict[str, Any]):
 
     def words(self, field: str) -> dict[str, Any]:
         """An object within; empty where there is none. RabbitMQ writes an empty one as [], too."""
-        found = self.get(field) or {}
-        if not isinstance(found, dict):
+        value = self.get(field) or {}
+        if not isinstance(value, dict):
             raise ImportProblem(f"{self._place}: {field} is no object")
-        return found
+        return value
 
     def number(self, field: str) -> int:
         """0: there is none."""
-        found = self.get(field) or 0
-        if not isinstance(found, int):
+        value = self.get(field) or 0
+        if not isinstance(value, int):
             raise ImportProblem(f"{self._place}: {field} is no number")
-        return found
+        return value
 
 
 class Definitions:
@@ -50,10 +50,10 @@ class Definitions:
 
     def all(self, key: str) -> list[Definition]:
         """Of every virtual host."""
-        found = self._root.get(key) or []
-        if not isinstance(found, list):
+        value = self._root.get(key) or []
+        if not isinstance(value, list):
             raise ImportProblem(f"{self._path}: {key} is no list")
-        return [self._definition(key, at, each) for at, each in enumerate(found)]
+        return [self._definition(key, at, each) for at, each in enumerate(value)]
 
     def _definition(self, key: str, at: int, fields: object) -> Definition:
         place = f"{self._path}: {key}[{at}]"
@@ -66,20 +66,20 @@ class Definitions:
 
     def elsewhere(self) -> dict[str, int]:
         """Queues of other virtual hosts, by host."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for each in self.all("queues"):
             if (name := str(each.get("vhost", self._vhost))) != self._vhost:
-                found[name] = found.get(name, 0) + 1
-        return found
+                counts[name] = counts.get(name, 0) + 1
+        return counts
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_octets(path, _SIZE_MAX))
+        document = json.loads(read_octets(path, _SIZE_MAX))
     except (ValueError, RecursionError) as error:
         raise ImportProblem(f"{path}: it is no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ImportProblem(f"{path}: it is no object: export it by rabbitmqctl export_definitions")
-    if "queues" not in found or "exchanges" not in found:
+    if "queues" not in document or "exchanges" not in document:
         raise ImportProblem(f"{path}: there are no queues and exchanges: export it by rabbitmqctl export_definitions")
-    return found
+    return document

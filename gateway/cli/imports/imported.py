@@ -53,8 +53,8 @@ class Imported:
 
     @property
     def notes(self) -> list[Note]:
-        found = [Note(what, remedy, tuple(sorted(set(lines)))) for (what, remedy), lines in self._notes.items()]
-        return sorted(found, key=lambda note: note.lines)
+        listed = [Note(what, remedy, tuple(sorted(set(lines)))) for (what, remedy), lines in self._notes.items()]
+        return sorted(listed, key=lambda note: note.lines)
 
     def note(self, line: int, what: str, remedy: str) -> None:
         self._notes.setdefault((what, remedy), []).append(line)

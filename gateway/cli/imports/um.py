@@ -70,47 +70,49 @@ def import_um(path: Path) -> Imported:
     if root.name != _ROOT:
         words = f"the root is <{root.name}>, that of an exported realm is <{_ROOT}>"
         raise ImportProblem(f"{path}:{root.line}: {words}: export it by runUMTool ExportRealmXML -exportall=true")
-    found = Imported(f"Universal Messaging {root.attributes.get('version', '')}".strip())
+    imported = Imported(f"Universal Messaging {root.attributes.get('version', '')}".strip())
     for element in root.children:
         if element.name in _SETS:
             for entry in element.children:
-                _entry(entry, _SETS[element.name], found)
+                _entry(entry, _SETS[element.name], imported)
         else:
-            found.note(element.line, f"<{element.name}>", _remedy(element.name))
-    return found
+            imported.note(element.line, f"<{element.name}>", _remedy(element.name))
+    return imported
 
 
-def _entry(entry: Element, kind: NodeKind, found: Imported) -> None:
+def _entry(entry: Element, kind: NodeKind, imported: Imported) -> None:
     attributes = next((each for each in entry.children if each.name.endswith("AttributesEntry")), None)
     name = attributes.attributes.get("name", "") if attributes is not None else ""
     if attributes is None or not name:
-        found.note(entry.line, f"<{entry.name}> without attributes or a name", "make its node: realmgate node create")
+        imported.note(
+            entry.line, f"<{entry.name}> without attributes or a name", "make its node: realmgate node create"
+        )
         return
-    node = found.node(name, kind)
+    node = imported.node(name, kind)
     store = next((each for each in entry.children if each.name == "StorePropertiesEntry"), None)
-    _properties(node, attributes, store, found)
+    _properties(node, attributes, store, imported)
     for element in entry.children:
         if element is attributes or element is store:
             continue
         if element.name.endswith("PermissionSet"):
             for grant in element.children:
-                _grant(node, grant, found)
+                _grant(node, grant, imported)
         else:
-            found.note(element.line, f"<{element.name}> of {name}", _remedy(element.name))
+            imported.note(element.line, f"<{element.name}> of {name}", _remedy(element.name))
 
 
 def _remedy(name: str) -> str:
-    found = [remedy for word, remedy in _REMEDIES.items() if word.lower() in name.lower()]
-    return found[0] if found else _NO_COUNTERPART
+    remedies = [remedy for word, remedy in _REMEDIES.items() if word.lower() in name.lower()]
+    return remedies[0] if remedies else _NO_COUNTERPART
 
 
-def _properties(node: ImportedNode, attributes: Element, store: Element | None, found: Imported) -> None:
+def _properties(node: ImportedNode, attributes: Element, store: Element | None, imported: Imported) -> None:
     kind = attributes.attributes.get("type", "MIXED_TYPE")
     if kind in _TYPES:
         node.properties |= {"type": _TYPES[kind]} if kind != "MIXED_TYPE" else {}
     else:
         remedy = "it is made as mixed, which keeps what its publisher calls durable"
-        found.note(attributes.line, f"type {kind} of {node.name}", remedy)
+        imported.note(attributes.line, f"type {kind} of {node.name}", remedy)
     if (ttl := attributes.attributes.get("TTL", "0")).isdigit() and int(ttl):
         node.properties["ttl"] = f"{ttl}ms"
     capacity = attributes.attributes.get("capacity", "0")
@@ -122,33 +124,33 @@ def _properties(node: ImportedNode, attributes: Element, store: Element | None, 
         node.properties["honour-capacity"] = "true"
     for word, remedy in _ATTRIBUTES.items():
         if attributes.attributes.get(word) == "true":
-            found.note(attributes.line, f"{word} of {node.name}", remedy)
+            imported.note(attributes.line, f"{word} of {node.name}", remedy)
     if store is not None:
-        _store(node, store, found)
+        _store(node, store, imported)
 
 
-def _store(node: ImportedNode, store: Element, found: Imported) -> None:
+def _store(node: ImportedNode, store: Element, imported: Imported) -> None:
     for word, value in store.attributes.items():
         if word in _STORE or value == _STORE_DEFAULTS.get(word):
             continue
         remedy = "the publisher says the priority of each message" if word == "Priority" else _NO_COUNTERPART
-        found.note(store.line, f"{word} {value} of {node.name}", remedy)
+        imported.note(store.line, f"{word} {value} of {node.name}", remedy)
 
 
-def _grant(node: ImportedNode, entry: Element, found: Imported) -> None:
+def _grant(node: ImportedNode, entry: Element, imported: Imported) -> None:
     who = _who(entry)
     if who is None:
-        found.note(entry.line, f"<{entry.name}> of {node.name}", _NO_COUNTERPART)
+        imported.note(entry.line, f"<{entry.name}> of {node.name}", _NO_COUNTERPART)
         return
     operations = set(_operations(entry))
     for word in sorted(_OF_ADMINISTRATION & {key for key, value in entry.attributes.items() if value == "true"}):
         remedy = "that is for the command line, which is above grants"
-        found.note(entry.line, f"{word} of {who} on {node.name}", remedy)
+        imported.note(entry.line, f"{word} of {who} on {node.name}", remedy)
     if operations:
         node.acl.setdefault(who, set()).update(operations)
     if (host := entry.attributes.get("host", "*")) not in ("*", "") and who.startswith("user:"):
         remedy = "a user is who logs in, from any host; narrow it by a certificate or a firewall"
-        found.note(entry.line, f"{who} is granted at host {host} only", remedy)
+        imported.note(entry.line, f"{who} is granted at host {host} only", remedy)
 
 
 def _who(entry: Element) -> str | None:

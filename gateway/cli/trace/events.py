@@ -61,17 +61,17 @@ def copies(log: Log, node: Node, original: Place, at_ms: int) -> list[Place]:
     try:
         first, end = log.control.bounds(node.topic, node.partition, _DEADLINE_S)
         start = first_at(log, node.topic, node.partition, (first, end), at_ms - SLACK_MS, _DEADLINE_S)
-        begin, found = event_key.copies_of(*original), []
+        begin, places = event_key.copies_of(*original), []
         for eids, times_ms, keys, _ in stretches(log, node.topic, node.partition, start, end, headed=True):
             pairs = zip(eids, keys, strict=True)
-            found += [(node.store, eid) for eid, key in pairs if key is not None and key.startswith(begin)]
+            places += [(node.store, eid) for eid, key in pairs if key is not None and key.startswith(begin)]
             if times_ms and times_ms[-1] > at_ms + SLACK_MS:
                 break
     except LogError as error:
         if error.failure.cause not in ("not-found", "retention"):
             raise
         return []
-    return found
+    return places
 
 
 def with_message_id(log: Log, nodes: list[Node], wanted: str, searched: Searched) -> Iterator[Place]:

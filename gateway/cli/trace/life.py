@@ -114,7 +114,7 @@ class Life:
 
     def _journal(self) -> list[Entry]:
         """All that concerned it. Copies are found on the way."""
-        found = []
+        entries = []
         newest: dict[str, int] = {}
         trimmed: set[Place] = set()
         topic, times_ms = journal_topic(self._prefix), (self._since_ms, 0)
@@ -129,10 +129,10 @@ class Life:
                         continue
                     if entry["operation"] == "trimmed":
                         trimmed.add(place)
-                    found.append((record, entry, place, seq))
+                    entries.append((record, entry, place, seq))
                     if entry.get("to"):
                         self._copied(entry["to"], place, record["at"])
-        return found
+        return entries
 
     def _concerned(self, entry: dict[str, Any]) -> Iterator[tuple[Place, int]]:
         """Which of our events an entry speaks of, and by which seq."""
@@ -172,8 +172,10 @@ class Life:
     def _outcomes(self, until_ms: int) -> dict[Delivery, Outcome]:
         deliveries = [self.published] if self.published is not None else []
         topic = f"{self._prefix}.outcomes"
-        found = of_events(self._log, topic, self.events.keys(), deliveries, (self._since_ms, until_ms), self._searched)
-        return {one.delivery: one for one in found}
+        answers = of_events(
+            self._log, topic, self.events.keys(), deliveries, (self._since_ms, until_ms), self._searched
+        )
+        return {one.delivery: one for one in answers}
 
     def _stored(self, outcomes: dict[Delivery, Outcome]) -> None:
         """How each event came to be; what cannot be read of it is not recorded."""

@@ -44,8 +44,8 @@ class Outcome:
     @property
     def error(self) -> dict[str, Any] | None:
         """What its consumer gave as the reason of `rejected`."""
-        found = [each for each in self.group.get("errors", ()) if self.seq in each["seq"]]
-        return {key: value for key, value in found[0].items() if key != "seq"} if found else None
+        errors = [each for each in self.group.get("errors", ()) if self.seq in each["seq"]]
+        return {key: value for key, value in errors[0].items() if key != "seq"} if errors else None
 
 
 def began_ms(run: str) -> int:
@@ -81,8 +81,8 @@ def _near(log: Log, topic: str, delivery: Delivery) -> list[bytes]:
     bounds = log.control.bounds(topic, 0, _DEADLINE_S)
     start = first_where(log, topic, 0, bounds, lambda records: past(records, "next"), _DEADLINE_S)
     end = first_where(log, topic, 0, (start, bounds[1]), lambda records: past(records, "low"), _DEADLINE_S) + 1
-    found = [each[3] for each in stretches(log, topic, 0, start, min(end, bounds[1], start + _NEAR_MAX))]
-    return [value for some in found for value in some]
+    pieces = [each[3] for each in stretches(log, topic, 0, start, min(end, bounds[1], start + _NEAR_MAX))]
+    return [value for some in pieces for value in some]
 
 
 def of_events(
