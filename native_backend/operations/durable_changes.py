@@ -39,6 +39,18 @@ def refused(context: RealmContext) -> tuple[CommandAnswer, str]:
     return "unexpected", "the journal could not keep it; the owner's log says why"
 
 
+def with_bounds(context: RealmContext, node: Node, done: Done, begin: Callable[[int, int], None]) -> None:
+    """Begin once the first kept EID and the end of the store are known, or answer that the log does not show them."""
+
+    def bounded(bounds: tuple[int, int] | LogError) -> None:
+        if isinstance(bounds, LogError):
+            done("unavailable", 0, str(bounds))
+        else:
+            begin(*bounds)
+
+    context.worker.submit(lambda: shown_bounds(context, node), bounded)
+
+
 class Purge:
     """Keeper of a purge's pieces."""
 
@@ -49,16 +61,12 @@ class Purge:
 
     def begin(self, below: int) -> None:
         """Of what is there now; with `below` not 0, of what lies below that EID."""
-        context, node = self._context, self._dispatch.node
 
-        def bounded(bounds: tuple[int, int] | LogError) -> None:
-            if isinstance(bounds, LogError):
-                self._done("unavailable", 0, str(bounds))
-                return
-            self._below = min(below, bounds[1]) if below else bounds[1]
+        def bounded(_: int, end: int) -> None:
+            self._below = min(below, end) if below else end
             self._next()
 
-        context.worker.submit(lambda: shown_bounds(context, node), bounded)
+        with_bounds(self._context, self._dispatch.node, self._done, bounded)
 
     def _next(self) -> None:
         runs = self._dispatch.withdraw(self._below, self._context.limits.journal_runs)
@@ -90,17 +98,13 @@ class Seek:
 
     def begin(self, eid: int) -> None:
         """To the first event at or above `eid`; not before what is kept, not beyond the end."""
-        context, node = self._context, self._dispatch.node
 
-        def bounded(bounds: tuple[int, int] | LogError) -> None:
-            if isinstance(bounds, LogError):
-                self._done("unavailable", 0, str(bounds))
-                return
-            place = min(max(eid, bounds[0]), bounds[1])
+        def bounded(first: int, end: int) -> None:
+            place = min(max(eid, first), end)
             self._dispatch.moving = True
             self._context.journal.add(_settlement(self, "seek", [(place, place, 0, place)], self._cause))
 
-        context.worker.submit(lambda: shown_bounds(context, node), bounded)
+        with_bounds(self._context, self._dispatch.node, self._done, bounded)
 
     def keys(self) -> tuple[str, str, int]:
         return self._dispatch.keys()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from native_backend.dispatch.context import RealmContext, shown_bounds
+from native_backend.dispatch.context import RealmContext
 from native_backend.dispatch.copy_piece import CopyPiece
 from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.events.copy_key import copy_key
@@ -27,7 +27,7 @@ from native_backend.log import event_key
 from native_backend.log.port import Log, LogError, Write
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import CommandAnswer
-from native_backend.operations.durable_changes import Done, refused
+from native_backend.operations.durable_changes import Done, refused, with_bounds
 from native_backend.operations.route import ROWS, Route
 from native_backend.publish.capacities import Capacities
 from native_backend.publish.reservation import Full, Reservation
@@ -74,16 +74,12 @@ class Move:
     def begin(self, count: int, below: int = 0) -> None:
         """At most so many of the events that are there now, and below that EID; 0: all."""
         self._left = count or 2**62
-        context, node = self._context, self._dispatch.node
 
-        def bounded(bounds: tuple[int, int] | LogError) -> None:
-            if isinstance(bounds, LogError):
-                self._done("unavailable", 0, str(bounds))
-                return
-            self._end = min(below, bounds[1]) if below else bounds[1]
+        def bounded(_: int, end: int) -> None:
+            self._end = min(below, end) if below else end
             self._next()
 
-        context.worker.submit(lambda: shown_bounds(context, node), bounded)
+        with_bounds(self._context, self._dispatch.node, self._done, bounded)
 
     def _next(self) -> None:
         limits, dispatch = self._context.limits, self._dispatch
