@@ -112,21 +112,21 @@ class Realm:
             mistakes,
         )
         self._log, self._clock, self._worker, self._journal = log, clock, worker, journal
-        self.authorizer = Authorizer(metadata, context)
+        self.authorizer = Authorizer(context)
         metadata.on_changed.append(windows.change)
-        self._shard = Shard(context, metadata)
-        self._watch, self._settings_watch = TopicWatch(context, metadata, self._gone), SettingsWatch(context, metadata)
-        self._truncations = Truncations(context, metadata, self._shard)
-        self._publisher = Publisher(context, metadata, self._shard, self._truncations)
+        self._shard = Shard(context)
+        self._watch, self._settings_watch = TopicWatch(context, self._gone), SettingsWatch(context)
+        self._truncations = Truncations(context, self._shard)
+        self._publisher = Publisher(context, self._shard, self._truncations)
         self._diagnosis = Diagnosis(context, self._publisher.evidence)
         self._attestation = Attestation(context, self._publisher.evidence)
         self.event_sizes, self.history = EventSizes(context), self._publisher.history
         self.metrics = RealmMetrics(context, self._shard, self._publisher)
-        parts = context, metadata, self._shard, self._publisher.capacities
-        self._executor = CommandExecutor(*parts, self._follow, selecting)
-        self._lifetimes = DurableLifetimes(context, metadata, self._shard, self._executor.works_on)
-        self._subscriptions = SubscriptionRegistry(context, metadata, self._shard, self.authorizer, self._lifetimes)
-        self.temporary = TemporaryNodes(context, metadata, self._shard, self._follow)
+        capacities = self._publisher.capacities
+        self._executor = CommandExecutor(context, self._shard, capacities, self._follow, selecting)
+        self._lifetimes = DurableLifetimes(context, self._shard, self._executor.works_on)
+        self._subscriptions = SubscriptionRegistry(context, self._shard, self.authorizer, self._lifetimes)
+        self.temporary = TemporaryNodes(context, self._shard, self._follow)
         self.on_deleted: list[Callable[[Node], None]] = []  # in a turn, once its subscriptions are lost
         self._following = self._closing = self._closed = False
         parts_of_turn = self._parts(), self._timed_parts()

@@ -14,7 +14,6 @@ from native_backend.dispatch.context import RealmContext
 from native_backend.log.access_lists import AccessLists, Operation
 from native_backend.log.port import LogError
 from native_backend.nodes.grants import ANONYMOUS, Subject, deciding_grant
-from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 
 LOG_ANONYMOUS: Final = "ANONYMOUS"
@@ -27,16 +26,16 @@ _TEMPORARY: Final = frozenset({"temporary"})
 class Authorizer:
     """The grants of one realm as its metadata has them now; and the log's own lists as they were a moment ago."""
 
-    def __init__(self, metadata: Metadata, context: RealmContext) -> None:
+    def __init__(self, context: RealmContext) -> None:
         self.on_changed: list[Callable[[], None]] = []
         """Told, by the thread that polls the realm, when something may be allowed no more, or anew."""
-        self._metadata = metadata
+        self._metadata = context.metadata
         self._context = context
         self._access_lists: AccessLists | None = None
         self._following = False
         self._due_s = 0.0
         self._stale = False
-        metadata.on_changed.append(self._on_metadata)
+        context.metadata.on_changed.append(self._on_metadata)
 
     def allows(self, subject: Subject, operations: frozenset[str], node: Node | None) -> bool:
         """All of the operations on the node as it is now, or on the realm itself (no node)."""

@@ -26,7 +26,7 @@ from native_backend.nodes.commands import (
     encode_command,
     encode_reply,
 )
-from native_backend.nodes.metadata import Metadata, read_tail
+from native_backend.nodes.metadata import read_tail
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import CommandAnswer
 from native_backend.operations.durable_changes import Deletion, Done, Purge, Seek
@@ -46,13 +46,12 @@ class CommandExecutor:
     def __init__(
         self,
         context: RealmContext,
-        metadata: Metadata,
         shard: Shard,
         capacities: Capacities,
         follow: Follow,
         selecting: Selecting,
     ) -> None:
-        self._context, self._metadata, self._shard, self._follow = context, metadata, shard, follow
+        self._context, self._metadata, self._shard, self._follow = context, context.metadata, shard, follow
         self._capacities, self._selecting = capacities, selecting
         self._waiting: deque[tuple[Command, object | None]] = deque()
         self._recorded: set[str] = set()  # ids of those that `execute` wrote down, until they are read

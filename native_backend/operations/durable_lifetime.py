@@ -18,7 +18,6 @@ from native_backend.dispatch.context import RealmContext
 from native_backend.journal.snapshot import Key
 from native_backend.nodes.answers import Commanded, DurablesFound
 from native_backend.nodes.durable import Durable, DurableName
-from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import CommandAnswer
 from native_backend.operations.durable_changes import Deletion
@@ -31,10 +30,8 @@ IN_USE = "it has consumers, or is being worked on"
 class DurableLifetimes:
     """See the module's docstring. `busy` says whether a command is at work on a durable."""
 
-    def __init__(
-        self, context: RealmContext, metadata: Metadata, shard: Shard, busy: Callable[[int, str], bool]
-    ) -> None:
-        self._context, self._metadata, self._shard, self._busy = context, metadata, shard, busy
+    def __init__(self, context: RealmContext, shard: Shard, busy: Callable[[int, str], bool]) -> None:
+        self._context, self._metadata, self._shard, self._busy = context, context.metadata, shard, busy
         self._holds: Counter[Key] = Counter()
         self._due: dict[Key, tuple[float, Durable]] = {}  # monotonic seconds
 

@@ -10,7 +10,6 @@ from native_backend.dispatch.context import RealmContext, append
 from native_backend.log.columns import Strings
 from native_backend.log.port import Appended, Cause
 from native_backend.nodes.answers import Published
-from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import PublishAnswer
 from native_backend.publish.capacities import Capacities
@@ -27,13 +26,13 @@ _ANSWERS = cast("Mapping[Cause, PublishAnswer]", ANSWERS["publish"])
 class Publisher:
     """What was appended and is not stored yet."""
 
-    def __init__(self, context: RealmContext, metadata: Metadata, shard: Shard, truncations: Truncations) -> None:
+    def __init__(self, context: RealmContext, shard: Shard, truncations: Truncations) -> None:
         self.appended = 0  # events
         self.seconds = Durations()  # of runs that were stored, from their hand-over to the log
         self.evidence = Evidence(context)
         self.history = HistoryTopic(context)
         self._context = context
-        self._metadata = metadata
+        self._metadata = context.metadata
         self._truncations = truncations
         self.capacities = Capacities(context, shard.state, shard.evict)
 

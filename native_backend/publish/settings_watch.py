@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.log.port import Failure, Inspection, LogError
-from native_backend.nodes.metadata import Metadata, realm_topics
+from native_backend.nodes.metadata import realm_topics
 from native_backend.nodes.topic_settings import SettingFault, Wanted, faults, is_vital
 from native_backend.state.troubles import Kind
 
@@ -24,9 +24,9 @@ _PASSES = ("unavailable", "indeterminate")  # and is shown by others
 class SettingsWatch:
     """Watches the topics of one realm."""
 
-    def __init__(self, context: RealmContext, metadata: Metadata) -> None:
+    def __init__(self, context: RealmContext) -> None:
         self._context = context
-        self._metadata = metadata
+        self._metadata = context.metadata
         self._own = {topic: Wanted(compacted) for topic, compacted in realm_topics(context.prefix).items()}
         self._round: deque[str] = deque()  # topics that are still to be looked at in this one
         self._found: dict[str, list[SettingFault]] = {}  # by topic, of this round

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from native_backend.dispatch.context import RealmContext
 from native_backend.log.port import LogError, Topic
 from native_backend.nodes.broken_nodes import Broken, find
-from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.state.troubles import TOPIC_KINDS
 
@@ -27,10 +26,10 @@ class TopicWatch:
     """Watches the topics of the nodes in `used`, which publishing fills by store. Calls `lose` for each node whose
     topic was replaced."""
 
-    def __init__(self, context: RealmContext, metadata: Metadata, lose: Callable[[Node], None]) -> None:
+    def __init__(self, context: RealmContext, lose: Callable[[Node], None]) -> None:
         self.used: dict[int, Node] = {}
         self._context = context
-        self._metadata = metadata
+        self._metadata = context.metadata
         self._lose = lose
         self._wide: set[bytes] = set()  # topics that have more partitions than their node; told once
         self._round: deque[str] = deque()  # names of nodes that are still to be looked at in this one

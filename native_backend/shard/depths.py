@@ -13,7 +13,6 @@ from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.events.message_counts import Tally, tally
 from native_backend.nodes.durable import QUEUE, Durable
 from native_backend.nodes.durable_terms import DurableTerms
-from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.state.ack_state import AckState
 from native_backend.state.intervals import Intervals
@@ -34,8 +33,8 @@ class States(Protocol):
 class Depths:
     """See the module's docstring."""
 
-    def __init__(self, context: RealmContext, metadata: Metadata, shard: States) -> None:
-        self._context, self._metadata, self._shard = context, metadata, shard
+    def __init__(self, context: RealmContext, shard: States) -> None:
+        self._context, self._metadata, self._shard = context, context.metadata, shard
         self._durables: Known = []
         self._as_of: tuple[int, int, int] | None = None
 

@@ -17,7 +17,6 @@ from native_backend.journal.recovery import Recovery
 from native_backend.journal.snapshot import Key
 from native_backend.log.port import LogError
 from native_backend.nodes.durable import Durable
-from native_backend.nodes.metadata import Metadata
 from native_backend.shard.durable_records import write_durable
 from native_backend.shard.snapshot_writer import SnapshotWriter
 
@@ -29,8 +28,8 @@ TRIMMED = "journal records lost by retention"
 class JournalEnds:
     """Of one realm."""
 
-    def __init__(self, context: RealmContext, metadata: Metadata, snapshots: SnapshotWriter) -> None:
-        self._context, self._metadata, self._snapshots = context, metadata, snapshots
+    def __init__(self, context: RealmContext, snapshots: SnapshotWriter) -> None:
+        self._context, self._metadata, self._snapshots = context, context.metadata, snapshots
 
     def check(self, recovery: Recovery, end: int, every: Iterable[Key]) -> None:
         """After a claim; `end`: of the journal. Blocks; raises LogError."""

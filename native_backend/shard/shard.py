@@ -19,7 +19,7 @@ from native_backend.journal.snapshot import Key, StateCopy, snapshot_key, state_
 from native_backend.log.port import Failure, LogError
 from native_backend.nodes.durable import QUEUE, Durable, durable_key
 from native_backend.nodes.durable_terms import DurableTerms
-from native_backend.nodes.metadata import Metadata, realm_topic
+from native_backend.nodes.metadata import realm_topic
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import SubscribeAnswer
 from native_backend.shard.counting import Counting
@@ -45,9 +45,9 @@ Found = tuple[Durable, int, int, Stored]  # and where its store begins and ends,
 class Shard:
     """See the module's docstring."""
 
-    def __init__(self, context: RealmContext, metadata: Metadata) -> None:
+    def __init__(self, context: RealmContext) -> None:
         self._context = context
-        self._metadata = metadata
+        self._metadata = context.metadata
         self._recovered: States = {}
         self._open: dict[Key, Dispatcher] = {}
         self._opening: dict[Key, list[Opened]] = {}
@@ -56,18 +56,18 @@ class Shard:
         self._deleting: dict[Key, list[Callable[[LogError | None], None]]] = {}  # and who waits for that
         self._delete_failed: set[Key] = set()  # could not be erased: who comes next does that, or the next start
         self.counting = Counting(context, self.state)
-        self.depths = Depths(context, metadata, self)
+        self.depths = Depths(context, self)
         self._group_offsets = GroupOffsetWriter(context, self.depths)
         self._queue_trimmer = QueueTrimmer(context, self.low_watermarks)
         self._evidence_trimmer = EvidenceTrimmer(context, self._needed)
         self._closing = False
         self.on_opened: Callable[[Dispatcher], None] = lambda _: None
         self.snapshots = SnapshotWriter(context, self._freeze)
-        self._journal_ends = JournalEnds(context, metadata, self.snapshots)
+        self._journal_ends = JournalEnds(context, self.snapshots)
         context.journal.on_fenced = self._fenced
         context.journal.on_shorter = lambda missing: self._journal_ends.noticed(missing, self.states())
         context.journal.on_stored = self.counting.stored
-        metadata.on_changed.append(self._changed)
+        context.metadata.on_changed.append(self._changed)
 
     def claim(self) -> None:
         """Own the shard, then learn its state. Blocks; raises LogError."""

@@ -23,7 +23,6 @@ from native_backend.dispatch.context import RealmContext, certain_bounds
 from native_backend.dispatch.dispatcher import Dispatcher
 from native_backend.journal.each_store import EachStore
 from native_backend.log.port import Appended, LogError, TopicPartition
-from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.shard.shard import Shard
 
@@ -44,8 +43,8 @@ class _Cut:
 class Truncations:
     """Of one realm."""
 
-    def __init__(self, context: RealmContext, metadata: Metadata, shard: Shard) -> None:
-        self._context, self._metadata, self._shard = context, metadata, shard
+    def __init__(self, context: RealmContext, shard: Shard) -> None:
+        self._context, self._metadata, self._shard = context, context.metadata, shard
         self._cuts: dict[TopicPartition, _Cut] = {}
         self._unseen: deque[tuple[Node, int]] = deque()  # stores of this realm, and how far a state has come
         self._looking = False

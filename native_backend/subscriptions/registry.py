@@ -17,7 +17,6 @@ from native_backend.log.port import LogError
 from native_backend.nodes.durable import QUEUE, Durable, DurableName
 from native_backend.nodes.durable_terms import DurableTerms
 from native_backend.nodes.grants import SUBSCRIBING
-from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from native_backend.nodes.words import SubscribeAnswer
 from native_backend.operations.durable_lifetime import DurableLifetimes
@@ -32,14 +31,12 @@ _GROWN = "more-partitions"  # of who has to attach again, to all of them
 class SubscriptionRegistry:
     """See the module's docstring."""
 
-    def __init__(
-        self, context: RealmContext, metadata: Metadata, shard: Shard, authorizer: Authorizer, endings: DurableLifetimes
-    ) -> None:
-        self._context, self._metadata, self._shard, self._authorizer = context, metadata, shard, authorizer
+    def __init__(self, context: RealmContext, shard: Shard, authorizer: Authorizer, endings: DurableLifetimes) -> None:
+        self._context, self._metadata, self._shard, self._authorizer = context, context.metadata, shard, authorizer
         self._lifetimes = endings
         self._open: set[Subscription] = set()
         authorizer.on_changed.append(self._recheck)
-        metadata.on_changed.append(self._grown)
+        context.metadata.on_changed.append(self._grown)
 
     def __len__(self) -> int:
         return len(self._open)

@@ -15,7 +15,7 @@ from native_backend.log.port import LogError, Topic
 from native_backend.nodes.answers import NodeFound
 from native_backend.nodes.durable import durable_key, encode_durable, queue_durable
 from native_backend.nodes.grants import Subject
-from native_backend.nodes.metadata import Metadata, read_tail, realm_topic
+from native_backend.nodes.metadata import read_tail, realm_topic
 from native_backend.nodes.node import Node, encode_node, node_key, store_id
 from native_backend.nodes.properties import Grant, Properties
 from native_backend.nodes.words import NodeKind
@@ -29,10 +29,10 @@ Then = Callable[[LogError | None], None]
 class TemporaryNodes:
     """See the module's docstring."""
 
-    def __init__(self, context: RealmContext, metadata: Metadata, shard: Shard, follow: Callable[[Then], None]) -> None:
+    def __init__(self, context: RealmContext, shard: Shard, follow: Callable[[Then], None]) -> None:
         """`follow` reads metadata to its end."""
         self._context = context
-        self._metadata = metadata
+        self._metadata = context.metadata
         self._shard = shard
         self._follow = follow
         self._left: list[str] = []  # topics of an earlier process

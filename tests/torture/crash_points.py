@@ -89,12 +89,12 @@ def arm(mark: Path) -> None:
     """Replace the function at every place; and let snapshots and trims come often."""
     init = Shard.__init__
 
-    def often(self: Shard, context: RealmContext, *rest: Any) -> None:
+    def often(self: Shard, context: RealmContext) -> None:
         object.__setattr__(context.limits, "snapshot_records", SNAPSHOT_RECORDS)
         object.__setattr__(context.limits, "trim_interval_s", TRIM_INTERVAL_S)
-        init(self, context, *rest)
+        init(self, context)
 
-    Shard.__init__ = often  # type: ignore[assignment,method-assign]
+    Shard.__init__ = often  # type: ignore[method-assign]
     for point in POINTS:
         owner, name = point.owner
         setattr(owner, name, _deadly(point, getattr(owner, name), mark))
