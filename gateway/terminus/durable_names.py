@@ -65,8 +65,8 @@ def containers_of(durable: Durable) -> list[str]:
         return [] if container is None else [container]
     name = durable.name.removesuffix(_VOLATILE)
     if not name.endswith(_ESCAPED):
-        everybodys = durable.terms.shared and name.startswith(":")
-        return [name[:at] for at, sign in enumerate(name) if sign == ":" and (at or not everybodys)]
+        is_global = durable.terms.shared and name.startswith(":")
+        return [name[:at] for at, sign in enumerate(name) if sign == ":" and (at or not is_global)]
     escaped = name.partition(":")[0]
     return (
         [] if not escaped else [""] if escaped == _NO_CONTAINER else [escaped.replace("%3A", ":").replace("%25", "%")]
