@@ -175,10 +175,10 @@ class Realm:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             watch = threading.Thread(target=_watch, args=(process, used := dict[int, float]()))
             watch.start()
-            said, told = process.communicate()
+            output, told = process.communicate()
             ended = time.monotonic()
             watch.join()
-        assert process.returncode == 0, said + told
+        assert process.returncode == 0, output + told
         manifest = json.loads((self.directory / out / "manifest.json").read_bytes())
         steps = [line for line in told.splitlines() if " of 6  " in line or line.endswith("done")]
         sys.stderr.write("\n".join([out, *steps, ""]))

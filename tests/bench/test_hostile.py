@@ -73,10 +73,10 @@ def test_each_kind_reaches_the_gateway(gateway: GatewayProcess, name: str) -> No
         assert peers.stdout is not None and peers.stdout.readline() == "open\n"
         at = served(gateway, f"beside-{name}", 500, 0.5)
         peers.send_signal(signal.SIGTERM)
-        told = json.loads(peers.communicate(timeout=HANG_S)[0])
+        document = json.loads(peers.communicate(timeout=HANG_S)[0])
     assert at.accepted > 0 and at.received > 0
-    assert told["connections"] >= 10 and told["sent"] > 0 and told["received"] > 0, told
-    assert (told["answered"] > 0) == (KINDS[name](Random(1)).bursts is None), told
+    assert document["connections"] >= 10 and document["sent"] > 0 and document["received"] > 0, document
+    assert (document["answered"] > 0) == (KINDS[name](Random(1)).bursts is None), document
 
 
 def test_a_gateway_that_stands_still_is_seen(gateway: GatewayProcess) -> None:

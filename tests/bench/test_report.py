@@ -140,9 +140,9 @@ def test_decisions_are_measured_and_judged() -> None:
     figures = decisions(1_000)
     assert figures["allocated_bytes"] == 0
     assert min(figures[each] for each in ("settle_us", "publish_us", "look_up_us", "check_s")) > 0
-    said = markdown({**results(), "decisions": {**figures, "settle_us": 0.02, "check_s": 0.5}})
-    assert "Decision of a settled run: 0.020 us, required 0.1: met; 0 bytes allocated, required 0: met." in said
-    assert "All shipped tables read and checked: 0.50 s, required 1: met." in said
-    said = markdown({**results(), "decisions": {**figures, "settle_us": 0.2, "check_s": 1.5, "allocated_bytes": 32}})
-    assert said.count("NOT met") == 3
+    page = markdown({**results(), "decisions": {**figures, "settle_us": 0.02, "check_s": 0.5}})
+    assert "Decision of a settled run: 0.020 us, required 0.1: met; 0 bytes allocated, required 0: met." in page
+    assert "All shipped tables read and checked: 0.50 s, required 1: met." in page
+    page = markdown({**results(), "decisions": {**figures, "settle_us": 0.2, "check_s": 1.5, "allocated_bytes": 32}})
+    assert page.count("NOT met") == 3
     assert "Decision" not in markdown(results()), "earlier results have none"

@@ -185,10 +185,10 @@ def test_what_is_acknowledged_is_no_problem_and_not_hidden(pages: Pages) -> None
     made = acknowledged("2026-11-24")
     assert not {"reconciliation", "acknowledgement-expired"} & {each.kind for each in made.problems}
     html = rendered(pages, made, "/reconciliation")[1]
-    said = words(html)
-    assert "Clean but for acknowledged." in said and "disk &lt;3&gt;" in html
-    assert "0 new, 0 grown, 1 the same, 2 gone." in said
-    assert "P1-5a31c8e07f" in said and "2026-11-24" in said
+    sentence = words(html)
+    assert "Clean but for acknowledged." in sentence and "disk &lt;3&gt;" in html
+    assert "0 new, 0 grown, 1 the same, 2 gone." in sentence
+    assert "P1-5a31c8e07f" in sentence and "2026-11-24" in sentence
     assert "clean but for acknowledged" in words(rendered(pages, made, "/")[1])
 
 

@@ -40,23 +40,23 @@ def test_what_is_listed_is_taken(place: Path) -> None:
 
 def test_a_changed_artifact_is_named(place: Path) -> None:
     (place / "libs" / "b-2.jar").write_bytes(b"another")
-    code, said = check(place)
+    code, output = check(place)
     assert code == 1
-    assert f"> {hashlib.sha256(b'another').hexdigest()}  b-2.jar" in said
-    assert "a-1.jar" not in said
-    assert f"class-path.sh --lock {place / 'pom.xml'}" in said
+    assert f"> {hashlib.sha256(b'another').hexdigest()}  b-2.jar" in output
+    assert "a-1.jar" not in output
+    assert f"class-path.sh --lock {place / 'pom.xml'}" in output
 
 
 def test_an_artifact_that_is_not_listed_is_named(place: Path) -> None:
     (place / "libs" / "c-3.jar").touch()
-    code, said = check(place)
-    assert (code, "c-3.jar" in said) == (1, True)
+    code, output = check(place)
+    assert (code, "c-3.jar" in output) == (1, True)
 
 
 def test_a_missing_artifact_is_named(place: Path) -> None:
     (place / "libs" / "a-1.jar").unlink()
-    code, said = check(place)
-    assert (code, "< " in said, "a-1.jar" in said) == (1, True, True)
+    code, output = check(place)
+    assert (code, "< " in output, "a-1.jar" in output) == (1, True, True)
 
 
 def test_without_a_list_nothing_is_taken(place: Path) -> None:

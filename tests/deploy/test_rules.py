@@ -44,10 +44,10 @@ def found_wrong(directory: Path, **change: str) -> set[str]:
 
 @pytest.mark.parametrize("alert", ALERTS)
 def test_an_alert_is_expected_to_fire_for_its_fault_and_to_be_quiet_before_and_while_all_is_well(alert: str) -> None:
-    said = expected(alert)
-    assert (TESTS[0]["name"], False) in said
-    [*faults] = {name for name, fires in said if fires}
-    assert faults and all((name, False) in said for name in faults)
+    wanted = expected(alert)
+    assert (TESTS[0]["name"], False) in wanted
+    [*faults] = {name for name, fires in wanted if fires}
+    assert faults and all((name, False) in wanted for name in faults)
 
 
 def test_promtool_takes_the_rules() -> None:

@@ -45,11 +45,11 @@ def test_a_hundred_thousand_messages_and_two_kills(new_gateway: StartGateway, ar
     assert before < COUNT, "the kill was in the middle"
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    said = json.loads(done.stdout)
-    assert said["stored_in_all_runs"] == COUNT and said["stored"] == COUNT - before
-    assert said["doubtful"] == said["refused"] == 0 and said["differences"] == []
-    assert said["counted"] == {
-        "source_before": said["stored"] + said["known"],
+    document = json.loads(done.stdout)
+    assert document["stored_in_all_runs"] == COUNT and document["stored"] == COUNT - before
+    assert document["doubtful"] == document["refused"] == 0 and document["differences"] == []
+    assert document["counted"] == {
+        "source_before": document["stored"] + document["known"],
         "source_after": 0,
         "realm_before": before,
         "realm_after": COUNT,

@@ -12,14 +12,14 @@ SESSIONS = 200
 
 @pytest.mark.timeout(300)
 def test_qpid_jms_has_two_hundred_sessions_on_one_connection(gateway: GatewayProcess) -> None:
-    said = jms("many", f"amqp://{gateway.address}", "jms-many", str(SESSIONS), program="Sessions")
-    assert said == f"{SESSIONS} sessions sent and received"
+    output = jms("many", f"amqp://{gateway.address}", "jms-many", str(SESSIONS), program="Sessions")
+    assert output == f"{SESSIONS} sessions sent and received"
 
 
 @pytest.mark.timeout(300)
 def test_qpid_jms_moves_fifteen_mebibytes_in_a_transaction(gateway: GatewayProcess) -> None:
-    said = jms("large", f"amqp://{gateway.address}", "jms-large", "15", program="Sessions")
-    assert said == f"{15 << 20} octets there and back"
+    output = jms("large", f"amqp://{gateway.address}", "jms-large", "15", program="Sessions")
+    assert output == f"{15 << 20} octets there and back"
 
 
 def test_rhea_closes_links_and_two_hundred_sessions_in_one_breath_each(gateway: GatewayProcess) -> None:

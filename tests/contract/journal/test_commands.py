@@ -231,8 +231,8 @@ def test_a_deletion_that_a_kill_cut_short_is_finished_by_the_next_owner(
     consumer.acknowledge(eids[:2])
 
     monkeypatch.setattr(shard_of(realm.realm), "erase", unavailable)
-    told = realm.command("delete", node, "d")
-    assert (told.answer, "it is deleted, but not yet erased" in told.detail) == ("unavailable", True)
+    answer = realm.command("delete", node, "d")
+    assert (answer.answer, "it is deleted, but not yet erased" in answer.detail) == ("unavailable", True)
     assert realm.subscribed(node, "durable", "d").answer == "unavailable", "it was tried again"
     assert ("news", "d") in realm_metadata(realm.log, realm.prefix).durables
     realm.kill()
@@ -308,8 +308,8 @@ def test_a_node_whose_deletion_was_cut_short_is_as_it_was(start: Start, monkeypa
 
     with monkeypatch.context() as cutting:
         cutting.setattr("native_backend.operations.node_deletion.delete_node", cut)
-        told = realm.command("delete-node", node, "")
-    assert (told.answer, "give the command again" in told.detail) == ("unavailable", True)
+        answer = realm.command("delete-node", node, "")
+    assert (answer.answer, "give the command again" in answer.detail) == ("unavailable", True)
     realm.kill()
     later = start()
     found = later.find("orders")

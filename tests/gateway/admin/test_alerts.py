@@ -133,9 +133,9 @@ def test_kafka_stopped_fires_and_is_over_when_it_goes_on(tmp_path: Path, new_pas
                     shown = watch.health()
                     assert (shown["status"], shown["state"]) == (503, "lease-lapsed")
                     for kind in ("lease-lapsed", "log-unreachable"):
-                        said = problem(watch, kind)
-                        assert said is not None
-                        assert said["remedy"].startswith(
+                        sentence = problem(watch, kind)
+                        assert sentence is not None
+                        assert sentence["remedy"].startswith(
                             f"make sure that the realm on Kafka at {broker.bootstrap} answers"
                         )
                     assert any("lease-lapsed: the log has not answered for" in words for words in shown["warnings"])
@@ -168,8 +168,8 @@ def test_errors_of_a_kafka_that_was_away_fire(tmp_path: Path, new_past: NewPast)
                 watch.until(lambda: is_well(watch))
                 past = new_past(watch)
                 broker.kill()
-                said = peer.outcomes(len(peer.publish(*[MESSAGE] * 20)), deadline_s=60)
-                assert set(said.values()) == {"released"}
+                outcomes = peer.outcomes(len(peer.publish(*[MESSAGE] * 20)), deadline_s=60)
+                assert set(outcomes.values()) == {"released"}
                 until_fires(past, "RealmgatePeersAreToldErrors", **{"class": "transient"})
                 nodes = {dict(labels)["node"] for name, labels in watch.scrape() if name == "realmgate_errors_total"}
                 assert nodes == {"orders"}

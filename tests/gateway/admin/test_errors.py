@@ -198,8 +198,8 @@ def test_a_message_that_is_too_large_for_its_consumer_is_counted_and_found(gatew
         labels: 1
     }
     assert counted["realmgate_told_errors_total", ("none",)] >= 1
-    said = gateway.log_path.read_text().splitlines()
-    [line] = [each for each in said if "peer fault too-large-for-the-consumer" in each]
+    log_text = gateway.log_path.read_text().splitlines()
+    [line] = [each for each in log_text if "peer fault too-large-for-the-consumer" in each]
     assert "container 'narrow'" in line and "takes 1000 octets" in line
 
 

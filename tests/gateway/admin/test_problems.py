@@ -41,9 +41,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
                 shown = watch.health()
                 assert (shown["status"], shown["state"]) == (503, "cannot-write")
                 assert (watch.ask("/readyz")[0], watch.ask("/livez")[0]) == (503, 200)
-                said = problem(watch, "cannot-write")
-                assert said is not None and "full" in said["detail"]
-                assert said["remedy"].startswith(f"make room on the disk of {tmp_path / 'disk'}")
+                sentence = problem(watch, "cannot-write")
+                assert sentence is not None and "full" in sentence["detail"]
+                assert sentence["remedy"].startswith(f"make room on the disk of {tmp_path / 'disk'}")
                 assert watch.metrics()["realmgate_ready", ()] == 0
                 watch.until(lambda: is_shown(watch, "evidence-waits"))
                 disk.clear()

@@ -158,9 +158,9 @@ def test_every_condition_that_a_shipped_table_refuses_with_has_its_advice() -> N
             condition = decision.then["condition"]
             if condition is not None:
                 assert shipped_errors().advise(condition), decision
-                said = describe_error("a-name." * 30, decision)
-                assert len(said.encode()) <= DESCRIPTION_BYTES_MAX
-                assert said.endswith(shipped_errors().advise(condition))
+                sentence = describe_error("a-name." * 30, decision)
+                assert len(sentence.encode()) <= DESCRIPTION_BYTES_MAX
+                assert sentence.endswith(shipped_errors().advise(condition))
 
 
 WAITING_HELPS = {
@@ -228,7 +228,7 @@ def test_a_description_is_short_whatever_the_node_and_the_error(node: str) -> No
     )
     codes = [code for log in LOGS for code in shipped_errors().codes[log]]
     for native in (*codes, "SQLITE_IOERR_FSYNC", "NO_SUCH_CODE", ""):
-        said = describe_error(node, rule, "unavailable", native)
-        assert len(said.encode()) <= DESCRIPTION_BYTES_MAX
-        assert said.startswith(node[:5]), "it names the node"
-        assert not native or ("native-code", native) in said.info
+        sentence = describe_error(node, rule, "unavailable", native)
+        assert len(sentence.encode()) <= DESCRIPTION_BYTES_MAX
+        assert sentence.startswith(node[:5]), "it names the node"
+        assert not native or ("native-code", native) in sentence.info

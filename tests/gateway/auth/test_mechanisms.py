@@ -86,9 +86,9 @@ PLAIN = [
 
 @pytest.mark.parametrize(("message", "granted"), PLAIN)
 def test_plain(message: str, granted: bool) -> None:
-    said = ask(MECHANISMS["PLAIN"](USERS).step(message.encode()))
-    assert isinstance(said, Granted) is granted
-    assert isinstance(said, Granted | Denied)
+    answer = ask(MECHANISMS["PLAIN"](USERS).step(message.encode()))
+    assert isinstance(answer, Granted) is granted
+    assert isinstance(answer, Granted | Denied)
 
 
 def test_plain_without_an_initial_response_is_asked_for_it() -> None:
@@ -106,9 +106,9 @@ pieces = st.sampled_from(_PIECES)
 def test_noise_is_never_let_in_and_raises_nothing(mechanism: str, responses: list[bytes]) -> None:
     server = MECHANISMS[mechanism](USERS)
     for response in responses:
-        said = ask(server.step(response))
-        assert not isinstance(said, Granted)
-        if isinstance(said, Denied):
+        answer = ask(server.step(response))
+        assert not isinstance(answer, Granted)
+        if isinstance(answer, Denied):
             return
 
 

@@ -124,9 +124,9 @@ def test_all_problems_of_both_files_at_once(tmp_path: Path) -> None:
     )
     with pytest.raises(SettingsProblems) as raised:
         load_settings(tmp_path / "gateway.yaml")
-    said = str(raised.value)
-    assert said.count("users.yaml:") == 2
-    assert "gateway.yaml:2: security.sasl: PLAIN sends passwords in clear text over the network" in said
+    text = str(raised.value)
+    assert text.count("users.yaml:") == 2
+    assert "gateway.yaml:2: security.sasl: PLAIN sends passwords in clear text over the network" in text
 
 
 def test_bare_amqp_is_open_where_anonymous_is(tmp_path: Path) -> None:
@@ -180,5 +180,5 @@ def test_the_command_refuses(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, arguments: list[str]
 ) -> None:
     assert hash_command(monkeypatch, typed, *arguments) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith("realmgate: ") and not said.out
+    output = capsys.readouterr()
+    assert output.err.startswith("realmgate: ") and not output.out

@@ -33,7 +33,7 @@ def run(config: Path, capsys: pytest.CaptureFixture[str]) -> Run:
             code = cli.run([*words[:place], *given, *words[place:]])
         except SystemExit as leave:
             code = int(leave.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return once

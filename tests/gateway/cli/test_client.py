@@ -258,9 +258,9 @@ def test_no_answer_ends_the_command(
     gateway = new_gateway("embedded")
     monkeypatch.setattr(command, "send", lambda *_: Outcome(NO_ANSWER))
     assert run(["send", "orders", "--count", "3", "--url", f"amqp://{gateway.address}"]) == 1
-    said = capsys.readouterr()
-    assert said.out.startswith("1  no answer  message-id ") and said.out.count("\n") == 1
-    assert "1 of 3 messages were sent: the last one may or may not be stored" in said.err
+    output = capsys.readouterr()
+    assert output.out.startswith("1  no answer  message-id ") and output.out.count("\n") == 1
+    assert "1 of 3 messages were sent: the last one may or may not be stored" in output.err
 
 
 def test_no_peer_listens_there(tmp_path: Path) -> None:

@@ -132,8 +132,8 @@ def test_show_of_a_wrong_file_says_what_is_wrong(run: Run, config: Path) -> None
 
 def test_a_gateway_serves_with_the_first_file(tmp_path: Path) -> None:
     gateway = GatewayProcess(tmp_path / "gateway.yaml", tmp_path / "gateway.log")
-    said = gateway.command("config", "init")
-    assert said.startswith(f"{gateway.config_path} is written")
+    output = gateway.command("config", "init")
+    assert output.startswith(f"{gateway.config_path} is written")
     text = gateway.config_path.read_text()
     assert gateway.command("config", "check") == f"{gateway.config_path}: no problem\n"
     gateway.settings = yaml.safe_load(text)

@@ -187,6 +187,8 @@ def test_serve_without_a_configuration_says_where_the_realm_is(tmp_path: Path) -
         finally:
             process.terminate()
             process.wait(STOP_TIMEOUT_S)
-        said = process.stderr.read()
+        output = process.stderr.read()
     assert process.returncode == 0
-    assert f"{path} is used" in said and f"messages are kept in the embedded realm in {path.parent / 'realm'}" in said
+    assert (
+        f"{path} is used" in output and f"messages are kept in the embedded realm in {path.parent / 'realm'}" in output
+    )

@@ -105,8 +105,8 @@ def test_nothing_is_wrong_with_a_healthy_realm(new_gateway: StartGateway, kind: 
     assert red(gateway) == {}
     report_in(tmp_path / "reports", "clean", "Everything agrees.")
     assert red(gateway, tmp_path / "reports") == {}
-    said = gateway.command("doctor", "--timeout", "60").splitlines()
-    assert any(line.startswith("not looked at  verdict") and "--reports" in line for line in said)
+    output = gateway.command("doctor", "--timeout", "60").splitlines()
+    assert any(line.startswith("not looked at  verdict") and "--reports" in line for line in output)
     gateway.stop()
     assert red(gateway) == {}, "nor without a gateway"
 

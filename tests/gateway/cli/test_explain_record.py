@@ -32,19 +32,19 @@ def test_a_recorded_delivery_is_decided_again(new_gateway: StartGateway, tmp_pat
         assert set(peer.outcomes(2).values()) == {"accepted", "rejected:amqp:precondition-failed"}
     process.stop()
     run = _run_of(process)
-    code, said = replay(process, f"{run}:1")
-    assert code == 0, said
-    assert f"delivery 1 of run {run}: publish q, eid " in said
-    assert "rule publish-mixed (" in said and "rule stored-accepted (" in said
-    assert said.count("as recorded") == 2
-    assert "because  The event is stored, and only now may the publisher forget it." in said
-    code, said = replay(process, f"{run}:2")
-    assert (code, "rule untransformed-rejected (" in said) == (0, True), said
+    code, output = replay(process, f"{run}:1")
+    assert code == 0, output
+    assert f"delivery 1 of run {run}: publish q, eid " in output
+    assert "rule publish-mixed (" in output and "rule stored-accepted (" in output
+    assert output.count("as recorded") == 2
+    assert "because  The event is stored, and only now may the publisher forget it." in output
+    code, output = replay(process, f"{run}:2")
+    assert (code, "rule untransformed-rejected (" in output) == (0, True), output
     path = ours / "tables" / "published.yaml"
     path.write_text(path.read_text().replace("{outcome: accepted, settle: true}", "{outcome: modified, settle: true}"))
-    code, said = replay(process, f"{run}:1")
+    code, output = replay(process, f"{run}:1")
     assert code == 0, "the tables of that time decide, not today's"
-    assert "rule stored-accepted\n  then     outcome=accepted settle=true" in said
+    assert "rule stored-accepted\n  then     outcome=accepted settle=true" in output
     assert replay(process, f"{run}:99") == (1, f"no outcome of delivery 99 of run {run} is kept\n")
     assert replay(process, "nothing")[0] == 1
 
@@ -59,11 +59,11 @@ def test_a_delivery_of_a_kafka_realm_is_decided_again(new_gateway: StartGateway)
         peer.settle([0, 2], frames.state("released"), settled=False)
         assert set(peer.outcomes(2).values()) == {"released"}
     process.stop()
-    code, said = replay(process, f"{_run_on_kafka(process)}:4")
-    assert code == 0, said
-    assert "subscribe q, eid " in said and "told     released" in said
-    assert "rule released-returns (" in said and "rule done-as-asked (" in said
-    assert "because  The event is available again, unchanged and uncounted." in said
+    code, output = replay(process, f"{_run_on_kafka(process)}:4")
+    assert code == 0, output
+    assert "subscribe q, eid " in output and "told     released" in output
+    assert "rule released-returns (" in output and "rule done-as-asked (" in output
+    assert "because  The event is available again, unchanged and uncounted." in output
 
 
 def test_a_replay_says_of_which_class_the_node_is(new_gateway: StartGateway, tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_a_replay_says_of_which_class_the_node_is(new_gateway: StartGateway, tmp
         peer.publish(frames.message())
         assert set(peer.outcomes(1).values()) == {"modified"}
     process.stop()
-    code, said = replay(process, f"{_run_of(process)}:1")
-    assert code == 0, said
-    assert "node_class=bulk answer=stored" in said and "rule stored-accepted-bulk (" in said
+    code, output = replay(process, f"{_run_of(process)}:1")
+    assert code == 0, output
+    assert "node_class=bulk answer=stored" in output and "rule stored-accepted-bulk (" in output
 
 
 def test_a_cell_of_another_class_than_the_nodes_is_reported(tmp_path: Path) -> None:

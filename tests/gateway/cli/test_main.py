@@ -200,8 +200,8 @@ def test_reconcile_is_a_process_whose_exit_code_is_passed_on(tmp_path: Path) -> 
     job = tmp_path / "reconciliation"
     job.mkdir()
     (job / "__main__.py").write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
-    told = command("reconcile", "--out", "x", "--help", env={**os.environ, "PYTHONPATH": str(tmp_path)})
-    assert (told.returncode, told.stdout, told.stderr) == (7, "['--out', 'x', '--help']\n", "")
+    output = command("reconcile", "--out", "x", "--help", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (output.returncode, output.stdout, output.stderr) == (7, "['--out', 'x', '--help']\n", "")
 
 
 def test_console_is_a_process_of_its_own_and_needs_no_configuration_for_named_gateways(tmp_path: Path) -> None:
@@ -209,10 +209,10 @@ def test_console_is_a_process_of_its_own_and_needs_no_configuration_for_named_ga
     page.mkdir()
     (page / "__main__.py").write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "REALMGATE_CONFIG": str(tmp_path)}
-    told = command("console", "--gateway=http://h:1", env=environment)
-    assert (told.returncode, told.stdout, told.stderr) == (7, "['--gateway=http://h:1']\n", "")
-    told = command("console", "--reports", "x", env=environment)
-    assert (told.returncode, told.stdout) == (7, f"['--config', '{tmp_path}', '--reports', 'x']\n")
+    output = command("console", "--gateway=http://h:1", env=environment)
+    assert (output.returncode, output.stdout, output.stderr) == (7, "['--gateway=http://h:1']\n", "")
+    output = command("console", "--reports", "x", env=environment)
+    assert (output.returncode, output.stdout) == (7, f"['--config', '{tmp_path}', '--reports', 'x']\n")
 
 
 def test_reconcile_does_not_take_what_lies_around(tmp_path: Path) -> None:
@@ -230,9 +230,9 @@ def test_node_commands_take_less_than_a_second(config: Path) -> None:
     durations = []
     for words in (("create", "orders"), ("list",), ("show", "orders"), ("list",), ("delete", "orders")):
         begin = _children_s()
-        told = command("node", *words, "--config", str(config), stdin=subprocess.DEVNULL)
+        output = command("node", *words, "--config", str(config), stdin=subprocess.DEVNULL)
         durations.append(_children_s() - begin)
-        assert (told.returncode, told.stderr) == (0, ""), "no one is asked without a terminal"
+        assert (output.returncode, output.stderr) == (0, ""), "no one is asked without a terminal"
     assert statistics.median(durations) < 3.0  # 0.3 s here; what it must not load is the next test
 
 
@@ -243,14 +243,14 @@ def test_a_node_command_loads_neither_proton_nor_kafka_nor_spark(config: Path) -
         "sys.exit(code or (f'loaded {heavy}' if heavy else 0))"
     )
     words = ["node", "create", "x", "--config", str(config)]
-    told = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=HANG_S)
-    assert (told.returncode, told.stderr) == (0, "")
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=HANG_S)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_reader_that_leaves_is_no_error(config: Path) -> None:
     shell = f"{EXECUTABLE} node list --config {config} | true; exit ${{PIPESTATUS[0]}}"
-    told = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=HANG_S)
-    assert told.stderr == ""
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=HANG_S)
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [(b"n\n", 1, 1), (b"\n", 1, 1), (b"y\n", 0, 0)])

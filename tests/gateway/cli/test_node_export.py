@@ -93,8 +93,8 @@ def test_grants_of_the_realm_are_exported_and_applied(run: Run, tmp_path: Path) 
     listed = run("acl", "list", "--realm")[1]
     assert run("node", "apply", str(file), "--yes") == (0, "1 node is as the file says\n", "")
     run("acl", "grant", "user:new", "publish", "--realm")
-    code, said, _ = run("node", "apply", str(file), "--yes")
-    assert code == 0 and said.startswith("grants of the realm: ") and "1 change is made" in said
+    code, output, _ = run("node", "apply", str(file), "--yes")
+    assert code == 0 and output.startswith("grants of the realm: ") and "1 change is made" in output
     assert run("acl", "list", "--realm")[1] == listed
     assert run("node", "apply", str(file), "--yes")[1] == "1 node is as the file says\n", "twice changes nothing"
     file.write_text("- name: orders\n")
@@ -105,8 +105,8 @@ def test_grants_of_the_realm_are_exported_and_applied(run: Run, tmp_path: Path) 
     assert run("node", "apply", str(file), "--yes")[1] == "1 node is as the file says\n"
     for wrong in ("{acl: [{who: ann, allow: [fly]}]}", "{acl: []}\n- realm: {acl: []}", "{ttl: 1h}", "{acl: [], x: 1}"):
         file.write_text(f"- realm: {wrong}\n")
-        code, said, err = run("node", "apply", str(file), "--yes")
-        assert (code, said) == (2, "") and "nodes.yaml:" in err, wrong
+        code, output, err = run("node", "apply", str(file), "--yes")
+        assert (code, output) == (2, "") and "nodes.yaml:" in err, wrong
 
 
 def test_an_empty_realm_and_an_unknown_name(run: Run) -> None:

@@ -121,8 +121,8 @@ def test_what_stays_is_named_and_counted(new_gateway: StartGateway) -> None:
     assert words[-1] == "queue dead: 5 messages are sent back, 7 stay"
     assert bodies(gateway, "dead") == sorted([*numbers(0, 5), "000006", "no letter"])
     assert bodies(gateway, "orders") == numbers(7, 11)
-    said = gateway.command("queue", "resend", "dead", "--to-origin", "--dry-run")
-    assert "old" in said and said.endswith("1 messages would be sent back, 6 stay\n")
+    output = gateway.command("queue", "resend", "dead", "--to-origin", "--dry-run")
+    assert "old" in output and output.endswith("1 messages would be sent back, 6 stay\n")
 
 
 @REALMS

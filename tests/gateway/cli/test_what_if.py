@@ -72,20 +72,24 @@ def asked(run: Run, *words: str) -> Handed:
 
 
 def test_the_expanded_tables_are_handed_on(run: Run, handed: None, config: Path, tmp_path: Path) -> None:
-    told = asked(run, "--profile", "um-9.12", "--from", "2026-01-01", "--assume", "framing=whole", "--json")
-    assert told.words[1:5] == ["-P", "-m", "reconciliation", "what-if"]
-    assert told.document == json.loads(json.dumps(load_tables(profile="um-9.12").expanded()))
-    assert (told.after("--name"), told.after("--config")) == ("the shipped tables", str(config))
-    assert (told.after("--from"), told.after("--assume"), told.words[-1]) == ("2026-01-01", "framing=whole", "--json")
+    output = asked(run, "--profile", "um-9.12", "--from", "2026-01-01", "--assume", "framing=whole", "--json")
+    assert output.words[1:5] == ["-P", "-m", "reconciliation", "what-if"]
+    assert output.document == json.loads(json.dumps(load_tables(profile="um-9.12").expanded()))
+    assert (output.after("--name"), output.after("--config")) == ("the shipped tables", str(config))
+    assert (output.after("--from"), output.after("--assume"), output.words[-1]) == (
+        "2026-01-01",
+        "framing=whole",
+        "--json",
+    )
     ours = copy_of_the_tables(tmp_path)
     published = ours / "tables" / "published.yaml"
     published.write_text(
         published.read_text().replace('condition: "amqp:precondition-failed"', 'condition: "amqp:not-allowed"')
     )
-    told = asked(run, "--dir", str(ours))
-    assert told.document["profile"] == "extended", "as configured"
-    assert told.document["digest"] == digest_of(told.document) != load_tables().digest
-    assert told.after("--name") == f"the tables in {ours}"
+    output = asked(run, "--dir", str(ours))
+    assert output.document["profile"] == "extended", "as configured"
+    assert output.document["digest"] == digest_of(output.document) != load_tables().digest
+    assert output.after("--name") == f"the tables in {ours}"
 
 
 def test_the_process_that_decides_reads_them(config: Path, tmp_path: Path) -> None:

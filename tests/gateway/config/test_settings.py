@@ -67,7 +67,7 @@ def test_an_absolute_path_stays(tmp_path: Path) -> None:
 
 
 def test_all_problems_at_once_in_order_of_lines(tmp_path: Path) -> None:
-    said = problems(
+    listed = problems(
         tmp_path,
         'listen: ["amqp://127.0.0.1:70000", "localhost:5672"]\n'
         "realm: {kind: embeded, path: 5}\n"
@@ -80,7 +80,7 @@ def test_all_problems_at_once_in_order_of_lines(tmp_path: Path) -> None:
         "nodes: {}\n"
         "transformer: 9.10\n",
     )
-    lines = [int(problem.split(":")[1]) for problem in said]
+    lines = [int(problem.split(":")[1]) for problem in listed]
     assert lines == sorted(lines)
     expected = [
         'gateway.yaml:1: listen: "amqp://127.0.0.1:70000" has port 70000, ports go from 0 to 65535; write',
@@ -96,7 +96,7 @@ def test_all_problems_at_once_in_order_of_lines(tmp_path: Path) -> None:
         'gateway.yaml:10: bare 9.10 is no whole number; write "9.10" in quotes',
     ]
     for beginning in expected:
-        assert any(problem.startswith(beginning) for problem in said), (beginning, said)
+        assert any(problem.startswith(beginning) for problem in listed), (beginning, listed)
 
 
 REFUSED = [
@@ -162,17 +162,17 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "expected"), REFUSED, ids=[expected for _, expected in REFUSED])
 def test_refused(tmp_path: Path, text: str, expected: str) -> None:
-    said = problems(tmp_path, text)
-    assert len(said) == 1, said
-    assert expected in said[0]
-    assert said[0].startswith(("gateway.yaml:", "missing.yaml:"))
-    assert "; " in said[0], "it says what to write instead"
+    listed = problems(tmp_path, text)
+    assert len(listed) == 1, listed
+    assert expected in listed[0]
+    assert listed[0].startswith(("gateway.yaml:", "missing.yaml:"))
+    assert "; " in listed[0], "it says what to write instead"
 
 
 def test_a_bare_9_10(tmp_path: Path) -> None:
-    said = problems(tmp_path, REALM + "mappings: {profile: 9.10}\n")
-    assert said[0].startswith('gateway.yaml:2: bare 9.10 is no whole number; write "9.10" in quotes')
-    assert said[1:] == ['gateway.yaml:2: mappings.profile: there is no "9.10"; write um-9.10']
+    listed = problems(tmp_path, REALM + "mappings: {profile: 9.10}\n")
+    assert listed[0].startswith('gateway.yaml:2: bare 9.10 is no whole number; write "9.10" in quotes')
+    assert listed[1:] == ['gateway.yaml:2: mappings.profile: there is no "9.10"; write um-9.10']
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_all_that_is_wrong_with_the_client_settings_at_once(tmp_path: Path) -> None:
-    said = problems(
+    listed = problems(
         tmp_path,
         "realm:\n"
         "  kind: kafka\n"
@@ -207,15 +207,15 @@ def test_all_that_is_wrong_with_the_client_settings_at_once(tmp_path: Path) -> N
         "gateway.yaml:12: nowhere holds no tables/; name a directory that does",
         "gateway.yaml:13: unknown key colour",
     ]
-    assert len(said) == len(expected), said
-    for line, beginning in zip(said, expected, strict=True):
+    assert len(listed) == len(expected), listed
+    for line, beginning in zip(listed, expected, strict=True):
         assert line.startswith(beginning)
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_CLIENT_KEYS))
 def test_the_client_settings_that_guarantees_rest_on(tmp_path: Path, name: str) -> None:
-    said = problems(tmp_path, f'realm: {{kind: kafka, bootstrap: "a:1", client: {{{name}: "x"}}}}\n')
-    assert said == [f"gateway.yaml:1: realm.client.{name} is the gateway's to set; remove it"]
+    listed = problems(tmp_path, f'realm: {{kind: kafka, bootstrap: "a:1", client: {{{name}: "x"}}}}\n')
+    assert listed == [f"gateway.yaml:1: realm.client.{name} is the gateway's to set; remove it"]
 
 
 def test_every_limit_can_be_set_and_is_bounded(tmp_path: Path) -> None:

@@ -80,8 +80,8 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "expected"), WRONG, ids=[expected for _, expected in WRONG])
 def test_what_is_wrong(directory: Path, text: str, expected: str) -> None:
-    said = problems(directory, text)
-    assert len(said) == 1 and expected in said[0], said
+    listed = problems(directory, text)
+    assert len(listed) == 1 and expected in listed[0], listed
 
 
 def test_the_names_in_a_certificate() -> None:

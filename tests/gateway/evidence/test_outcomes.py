@@ -63,12 +63,12 @@ def test_low_is_the_lowest_seq_without_a_record(sizes: list[int], random: Any, t
     assert seqs == list(range(1, len(seqs) + 1))
     random.shuffle(seqs)
     told: set[int] = set()
-    said = outcome_key()
+    key = outcome_key()
     while seqs:
         some, seqs = seqs[:turn], seqs[turn:]
         if random.random() < 0.5:
             some.sort()
-        book.outcomes.tell(said, some, [-1] * len(some))
+        book.outcomes.tell(key, some, [-1] * len(some))
         told.update(some)
         book.outcomes.flush()
         record = book.records[-1]
@@ -80,11 +80,11 @@ def test_low_is_the_lowest_seq_without_a_record(sizes: list[int], random: Any, t
 
 def test_turns_that_follow_each_other_fast_share_a_record() -> None:
     book = Book()
-    said = outcome_key()
+    key = outcome_key()
     book.turn_us = DUE_US // 2
     for _ in range(6):
         seq = book.outcomes.number(1)
-        book.outcomes.tell(said, [seq], [seq])
+        book.outcomes.tell(key, [seq], [seq])
         book.outcomes.flush()
     book.outcomes.flush(closed=True)
     assert [group["seq"] for record in book.records for group in record["groups"]] == [[1, 2], [3, 4], [5, 6]]

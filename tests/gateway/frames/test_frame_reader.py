@@ -167,8 +167,8 @@ def test_a_transfer_that_is_encoded_otherwise_begins_no_run() -> None:
 def test_every_other_frame_is_alone_and_decoded(alone: str) -> None:
     code, data = ALONE[alone]
     before = b"".join(BEFORE.get(alone, ())) + HEARTBEAT
-    *_, said, octets, frame, after = at_once(before, data, HEARTBEAT)
-    assert (said[-8:], octets, after) == (HEARTBEAT, data, HEARTBEAT)
+    *_, output, octets, frame, after = at_once(before, data, HEARTBEAT)
+    assert (output[-8:], octets, after) == (HEARTBEAT, data, HEARTBEAT)
     assert isinstance(frame, Frame)
     assert frame.code == code
 
@@ -293,9 +293,9 @@ def test_a_handle_is_free_when_its_session_has_ended() -> None:
     ],
 )
 def test_what_no_engine_should_see_is_a_fault_and_the_end(data: bytes, fault: str) -> None:
-    plain, said = at_once(PLAIN["transfer"], data, PLAIN["settled"])
+    plain, output = at_once(PLAIN["transfer"], data, PLAIN["settled"])
     assert plain == PLAIN["transfer"]
-    assert (said.fault, said.channel) == (fault, None)
+    assert (output.fault, output.channel) == (fault, None)
 
 
 EVERYTHING = b"".join([*ATTACHED, *PLAIN.values(), *(data for _, data in ALONE.values()), *ATTACHED, *PLAIN.values()])
@@ -348,8 +348,8 @@ def test_of_a_session_that_we_have_ended_only_its_end_is_heard() -> None:
     other = frames.transfer(3, MESSAGE, channel=1)
     pieces = list(tap.walk(b"".join([*unprocessed, other, *unprocessed, frames.end(), frames.begin()])))
     heartbeats = PLAIN["heartbeat"] + PLAIN["extended-heartbeat"]
-    said = b"".join(bytes(data[start:end]) for data, start, end, _ in pieces)
-    assert said == heartbeats + other + heartbeats + frames.end() + frames.begin()
+    octets = b"".join(bytes(data[start:end]) for data, start, end, _ in pieces)
+    assert octets == heartbeats + other + heartbeats + frames.end() + frames.begin()
     assert not handles.discards
 
 

@@ -243,9 +243,9 @@ def test_nothing_behind_what_came_is_read() -> None:
 
 
 def test_of_two_dispositions_alike_the_second_is_whole() -> None:
-    said = b"".join(frames.disposition(number, number, frames.state("accepted")) for number in (1, 2))
-    for end in range(len(said) // 2, len(said)):
-        assert plain_frames.told(memoryview(said)[:end], 0, 0, -1, GIVEN)[0] == len(said) // 2
+    octets = b"".join(frames.disposition(number, number, frames.state("accepted")) for number in (1, 2))
+    for end in range(len(octets) // 2, len(octets)):
+        assert plain_frames.told(memoryview(octets)[:end], 0, 0, -1, GIVEN)[0] == len(octets) // 2
 
 
 def in_transaction(number: int, transaction: bytes | None) -> bytes:

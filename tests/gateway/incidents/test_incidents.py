@@ -19,8 +19,8 @@ def until_all_are_named(look: Callable[[], list[str]], wanted: Mapping[str, Name
     missing = [*wanted]
 
     def are_named() -> bool:
-        said = look()
-        missing[:] = [name for name in missing if not any(wanted[name].is_in(each) for each in said)]
+        seen = look()
+        missing[:] = [name for name in missing if not any(wanted[name].is_in(each) for each in seen)]
         return not missing
 
     try:

@@ -60,10 +60,10 @@ def test_the_handlers_come_before_what_takes_its_time(tmp_path: Path, number: si
         while not handles(process.pid, number):
             assert process.poll() is None
     process.send_signal(number)
-    _, said = process.communicate(timeout=END_S)
+    _, output = process.communicate(timeout=END_S)
     assert not loaded & HEAVY
-    assert process.returncode == 0, said
-    assert number.name in said
+    assert process.returncode == 0, output
+    assert number.name in output
 
 
 def test_whenever_it_comes_it_is_heard(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_whenever_it_comes_it_is_heard(tmp_path: Path) -> None:
     while not handles(process.pid, signal.SIGTERM):
         assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    out, said = process.communicate(timeout=END_S)
-    assert (process.returncode, "ready" in out) == (0, False), said
+    out, output = process.communicate(timeout=END_S)
+    assert (process.returncode, "ready" in out) == (0, False), output
 
 
 def handles(pid: int, number: signal.Signals) -> bool:

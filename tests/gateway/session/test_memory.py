@@ -40,10 +40,10 @@ class Publisher:
         """Another link, with a message of which so many parts come and one does not; what ends then."""
         number, message = len(self._rests), frames.message(b"x" * PART * parts)
         self._rests.append(message[PART * parts :])
-        said = self.peer.say(frames.attach_sender("q", number, f"link {number}"))
+        seen = self.peer.say(frames.attach_sender("q", number, f"link {number}"))
         for at in range(0, PART * parts, PART):
-            said += self.peer.say(frames.transfer(number, message[at : at + PART], number, more=True))
-        return [each for each in said if each.name in ("detach", "close")]
+            seen += self.peer.say(frames.transfer(number, message[at : at + PART], number, more=True))
+        return [each for each in seen if each.name in ("detach", "close")]
 
     def finish(self, number: int) -> bytes:
         return frames.transfer(number, self._rests[number], number)

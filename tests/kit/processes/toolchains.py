@@ -16,8 +16,8 @@ def lacks(command: str, *wanted: int) -> bool:
     program, *arguments = command.split()
     if shutil.which(program) is None:
         return True
-    said = subprocess.run([program, *arguments], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", said)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"(\d+)\.(\d+)", done)
     return found is None or (int(found[1]), int(found[2])) < wanted
 
 

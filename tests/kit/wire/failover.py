@@ -73,8 +73,8 @@ class Traffic:
                         if not pending:
                             pending, number = list(range(number, number + BATCH)), number + BATCH
                         sent = dict(zip(peer.publish(*map(message, pending)), pending, strict=True))
-                        said = peer.outcomes(len(sent))
-                        accepted = {sent[at] for at, outcome in said.items() if outcome == "accepted"}
+                        outcomes = peer.outcomes(len(sent))
+                        accepted = {sent[at] for at, outcome in outcomes.items() if outcome == "accepted"}
                         self.accepted |= accepted
                         pending = [each for each in pending if each not in accepted]
             except (AssertionError, OSError):

@@ -33,9 +33,9 @@ class Transacting(Peer):
 
     def declare(self, handle: int = CONTROL) -> bytes:
         self.send(frames.declare(self.number(), handle))
-        said = self.expect("disposition")
-        assert (said.state, said.field(3)) == ("declared", True), said
-        transaction: bytes = said.field(4).value[0]
+        frame = self.expect("disposition")
+        assert (frame.state, frame.field(3)) == ("declared", True), frame
+        transaction: bytes = frame.field(4).value[0]
         return transaction
 
     def begun(self) -> bytes:
@@ -46,9 +46,9 @@ class Transacting(Peer):
         """Its outcome; dispositions about others come behind it."""
         number = self.number()
         self.send(frames.discharge(number, transaction, fail, handle))
-        said = self.expect("disposition")
-        assert said.field(1) == number and said.field(3) is True, said
-        return said.state
+        frame = self.expect("disposition")
+        assert frame.field(1) == number and frame.field(3) is True, frame
+        return frame.state
 
     def post(self, transaction: bytes, *payloads: bytes, handle: int = 0, settled: bool = False) -> list[int]:
         """Publish inside a transaction; their delivery-ids."""

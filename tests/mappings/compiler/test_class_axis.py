@@ -62,17 +62,17 @@ def test_a_gap_and_a_clash_of_a_class_are_reported_with_its_name(classed: Path) 
 
 
 def test_a_scenario_may_name_a_class_and_without_one_speaks_of_all(classed: Path) -> None:
-    code, said = run("test", classed)
+    code, output = run("test", classed)
     assert code == 1
-    assert "extended decides node_class=bulk state=rejected already_settled=no" in said
-    assert "by rule rejected-dead-letters-bulk: native is discard, expected dead-letter" in said
+    assert "extended decides node_class=bulk state=rejected already_settled=no" in output
+    assert "by rule rejected-dead-letters-bulk: native is discard, expected dead-letter" in output
     path = classed / "scenarios" / "settle_test.yaml"
     text = path.read_text(encoding="utf-8")
     dead = '{state: rejected, already_settled: "no", subscription: [queue, durable]}\n    expect: {then: {native: dead'
     assert text.count(dead) == 1
     path.write_text(text.replace(dead, dead.replace("{state", "{node_class: default, state")), encoding="utf-8")
-    code, said = run("test", classed)
-    assert (code, "no scenario reaches rule rejected-dead-letters-bulk (extended)" in said) == (1, True), said
+    code, output = run("test", classed)
+    assert (code, "no scenario reaches rule rejected-dead-letters-bulk (extended)" in output) == (1, True), output
     write_more = (
         "  - name: Rejected is discarded\n    profiles: [extended]\n"
         '    given: {node_class: bulk, state: rejected, already_settled: "no", subscription: [queue, durable]}\n'
@@ -87,8 +87,8 @@ def test_scenarios_of_a_table_with_a_problem_are_not_blamed_for_its_classes(clas
     path.write_text(path.read_text(encoding="utf-8").replace("given: {state", "given: {node_class: bulk, state", 1))
     table = classed / "tables" / "settle.yaml"
     table.write_text(table.read_text(encoding="utf-8").replace("native: discard", "native: discrad", 1))
-    said = run("check", classed)[1]
-    assert "discrad" in said and "unknown key" not in said and "node_class" not in said, said
+    output = run("check", classed)[1]
+    assert "discrad" in output and "unknown key" not in output and "node_class" not in output, output
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_diff_names_patterns_that_are_classified_otherwise(classed: Path, tmp_pa
     rule = {"id": "bulk", "names": ["feeds.*"], "node_class": "bulk", "transformer": "none"}
     rules = [{**rule, "because": "They are.", "source": "3.6"}]
     write(classed, "classify", {"table": "classify", "node_classes": ["default", "bulk"], "rules": rules})
-    code, said = run("diff", before, classed)
+    code, output = run("diff", before, classed)
     assert code == 1
-    assert said.splitlines() == [
+    assert output.splitlines() == [
         "classify: feeds.*: node_class: default -> bulk, transformer: as configured -> none",
         "classify: orders.bulk.*: node_class: bulk -> default",
         "2 combinations decided otherwise",

@@ -141,10 +141,10 @@ def test_no_error_says_that_something_may_be_stored_where_nothing_was_sent() -> 
             for moment in (moment for moment in MOMENTS if moment != "later"):
                 for stage in STAGES:
                     cause = cause_at(log, error.cause, moment, stage)
-                    said = errors.say(ANSWERS[moment][cause], code, moment)
+                    seen = errors.say(ANSWERS[moment][cause], code, moment)
                     in_doubt = ANSWERS[moment][cause] == "indeterminate"
-                    assert ("may" in said) == (in_doubt and moment != "attach"), (code, moment, stage, said)
-                    assert ("send it again" in said) == (in_doubt and moment == "publish"), (code, moment, stage, said)
+                    assert ("may" in seen) == (in_doubt and moment != "attach"), (code, moment, stage, seen)
+                    assert ("send it again" in seen) == (in_doubt and moment == "publish"), (code, moment, stage, seen)
     assert errors.say("indeterminate", "_TIMED_OUT", "attach") == "the log did not answer in time; attach again"
     assert errors.say("unavailable", "_TIMED_OUT", "publish") == "it cannot be reached; try again later"
     assert Errors.read(json.loads(json.dumps(errors.document()))).codes == errors.codes

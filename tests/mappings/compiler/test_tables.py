@@ -152,11 +152,11 @@ def test_all_problems_of_all_files_are_raised_together(tmp_path: Path) -> None:
     (copy / "tables" / "extra.yaml").write_text("table: extra\n")
     with pytest.raises(MappingProblems) as raised:
         load_tables(copy)
-    told = str(raised.value)
+    text = str(raised.value)
     for part in ("scope cannot be lnk", "answer has no value finished", "table default has a gap", "attach is missing"):
-        assert part in told
-    assert "there is no table extra" in told
-    assert told.count("\n") == len(raised.value.problems) - 1
+        assert part in text
+    assert "there is no table extra" in text
+    assert text.count("\n") == len(raised.value.problems) - 1
 
 
 def test_9_10_is_9_12_and_9_9_is_it_without_transactions() -> None:

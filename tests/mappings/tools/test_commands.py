@@ -32,11 +32,11 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def test_the_shipped_directory_is_sound() -> None:
-    code, said = run("check")
+    code, output = run("check")
     assert code == 0
     for name in TABLES:
         counts = ", ".join(rf"{re.escape(profile)} \d+ rules" for profile in PROFILES)
-        assert re.search(rf"^{name} +{counts}, .* \d+ scenarios$", said, re.MULTILINE)
+        assert re.search(rf"^{name} +{counts}, .* \d+ scenarios$", output, re.MULTILINE)
 
 
 def test_a_copy_is_as_sound_as_the_original(directory: Path) -> None:
@@ -46,30 +46,30 @@ def test_a_copy_is_as_sound_as_the_original(directory: Path) -> None:
 def test_check_tells_every_problem_and_how_many(directory: Path) -> None:
     edit(directory / "tables" / "fault.yaml", "scope: link", "scope: lnk")
     edit(directory / "tables" / "settled.yaml", "when: {answer: done}", "when: {answer: [done, unexpected]}")
-    code, said = run("check", directory)
+    code, output = run("check", directory)
     assert code == 1
-    assert f"{directory}/tables/fault.yaml:" in said
-    assert f"{directory}/tables/settled.yaml:" in said
-    assert said.endswith("2 problems\n")
+    assert f"{directory}/tables/fault.yaml:" in output
+    assert f"{directory}/tables/settled.yaml:" in output
+    assert output.endswith("2 problems\n")
 
 
 def test_a_changed_rule_fails_its_scenario_and_its_expanded_table(directory: Path) -> None:
     edit(directory / "tables" / "fault.yaml", '"amqp:not-allowed"', '"amqp:illegal-state"')
-    code, said = run("check", directory)
+    code, output = run("check", directory)
     assert code == 1
     wrong = "rule outcome-not-agreed: condition is amqp:illegal-state, expected amqp:not-allowed"
-    assert f"extended decides fault=outcome-not-agreed by {wrong}" in said
-    assert f"{directory}/expanded/extended.fault.tsv:12:1: the expanded table is out of date" in said
+    assert f"extended decides fault=outcome-not-agreed by {wrong}" in output
+    assert f"{directory}/expanded/extended.fault.tsv:12:1: the expanded table is out of date" in output
 
 
 def test_a_rule_without_a_scenario_is_reported(directory: Path) -> None:
     path = directory / "scenarios" / "fault_test.yaml"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:-3]), encoding="utf-8")
-    code, said = run("check", directory)
+    code, output = run("check", directory)
     assert code == 1
-    assert "no scenario reaches rule idle (every profile); write one in" in said
-    assert said.endswith("1 problem\n")
+    assert "no scenario reaches rule idle (every profile); write one in" in output
+    assert output.endswith("1 problem\n")
 
 
 IDLE = "given: {fault: idle}"
@@ -92,9 +92,9 @@ BAD_SCENARIOS = {
 def test_a_mistake_in_a_scenario_is_reported(directory: Path, mistake: str) -> None:
     old, new, message = BAD_SCENARIOS[mistake]
     edit(directory / "scenarios" / "fault_test.yaml", old, new)
-    code, said = run("check", directory)
+    code, output = run("check", directory)
     assert code == 1
-    line = next(line for line in said.splitlines() if message in line)
+    line = next(line for line in output.splitlines() if message in line)
     assert re.match(rf"{re.escape(str(directory))}/scenarios/fault_test\.yaml:\d+:\d+: ", line)
 
 
@@ -104,17 +104,17 @@ def test_a_scenario_that_cannot_happen_is_reported(directory: Path) -> None:
         'given: {answer: stored, presettled: "no"}',
         'given: {answer: stored, presettled: "no", sender_settle_mode: settled}',
     )
-    code, said = run("check", directory)
+    code, output = run("check", directory)
     assert code == 1
-    assert "every combination given is declared impossible" in said
+    assert "every combination given is declared impossible" in output
 
 
 def test_scenarios_of_no_table_and_missing_scenarios_are_reported(directory: Path) -> None:
     (directory / "scenarios" / "fault_test.yaml").rename(directory / "scenarios" / "faults_test.yaml")
-    code, said = run("check", directory)
+    code, output = run("check", directory)
     assert code == 1
-    assert "faults_test names no scenarios of a table; write fault_test" in said
-    assert "no scenario reaches rule framing" in said
+    assert "faults_test names no scenarios of a table; write fault_test" in output
+    assert "no scenario reaches rule framing" in output
     for path in (directory / "scenarios").iterdir():
         path.unlink()
     (directory / "scenarios").rmdir()
@@ -128,13 +128,13 @@ def test_expand_writes_what_check_compares(directory: Path) -> None:
     assert run("expand", directory, "--check") == (0, "")
     edit(directory / "tables" / "fault.yaml", '"amqp:not-allowed"', '"amqp:illegal-state"')
     (directory / "expanded" / "um-9.8.fault.tsv").write_text("cell\n")
-    code, said = run("expand", "--check", directory)
+    code, output = run("expand", "--check", directory)
     assert code == 1
-    assert "extended.fault.tsv:12:1: the expanded table is out of date from this line on; run realmgate" in said
-    assert "um-9.8.fault.tsv:1:1: is of no table and profile; remove it" in said
-    code, said = run("expand", directory)
+    assert "extended.fault.tsv:12:1: the expanded table is out of date from this line on; run realmgate" in output
+    assert "um-9.8.fault.tsv:1:1: is of no table and profile; remove it" in output
+    code, output = run("expand", directory)
     assert code == 0
-    assert said.endswith("5 of 53 expanded tables changed\n")
+    assert output.endswith("5 of 53 expanded tables changed\n")
     assert run("expand", directory, "--check") == (0, "")
     assert "condition=amqp:illegal-state" in (directory / "expanded" / "extended.fault.tsv").read_text()
 
@@ -169,13 +169,13 @@ FACTS = ("state=accepted", "already_settled=no", "subscription=durable", "source
 
 
 def test_explain_names_rule_place_reason_and_source(directory: Path) -> None:
-    code, said = run("explain", directory, "settle", *FACTS, "receiver_settle_mode=first", "attempts=below")
+    code, output = run("explain", directory, "settle", *FACTS, "receiver_settle_mode=first", "attempts=below")
     assert code == 0
     place = rf"{re.escape(str(directory))}/tables/settle\.yaml:\d+"
-    assert re.search(rf"^rule accepted-durable-acknowledges \({place}\)$", said, re.MULTILINE)
-    assert "then     native=acknowledge failed=false elsewhere=false outcome=accepted settle=true" in said
-    assert "because  A durable subscriber acknowledges one event at its store" in said
-    assert "source   S-A5, S-A7" in said
+    assert re.search(rf"^rule accepted-durable-acknowledges \({place}\)$", output, re.MULTILINE)
+    assert "then     native=acknowledge failed=false elsewhere=false outcome=accepted settle=true" in output
+    assert "because  A durable subscriber acknowledges one event at its store" in output
+    assert "source   S-A5, S-A7" in output
 
 
 def test_explain_asks_the_profile_and_directory_that_are_named(directory: Path) -> None:
@@ -187,19 +187,19 @@ def test_explain_asks_the_profile_and_directory_that_are_named(directory: Path) 
 
 
 def test_explain_lists_what_open_values_decide() -> None:
-    code, said = run("explain", "settle", "subscription=plain", "state=accepted", "already_settled=no")
+    code, output = run("explain", "settle", "subscription=plain", "state=accepted", "already_settled=no")
     assert code == 0
-    assert re.search(r"^source_durability\n  none +accepted-plain\n", said, re.MULTILINE)
-    assert re.search(r"^rules\n  accepted-plain +native=none .*settle=true$", said, re.MULTILINE)
-    assert "accepted-durable-acknowledges" not in said
-    code, said = run("explain", "published", "presettled=yes")
-    assert re.search(r"^  unsettled +impossible$", said, re.MULTILINE)
+    assert re.search(r"^source_durability\n  none +accepted-plain\n", output, re.MULTILINE)
+    assert re.search(r"^rules\n  accepted-plain +native=none .*settle=true$", output, re.MULTILINE)
+    assert "accepted-durable-acknowledges" not in output
+    code, output = run("explain", "published", "presettled=yes")
+    assert re.search(r"^  unsettled +impossible$", output, re.MULTILINE)
 
 
 def test_explain_says_why_something_is_impossible() -> None:
-    code, said = run("explain", "published", "answer=stored", "sender_settle_mode=settled", "presettled=no", *LISTED)
+    code, output = run("explain", "published", "answer=stored", "sender_settle_mode=settled", "presettled=no", *LISTED)
     assert code == 0
-    assert re.search(r"impossible \(.*published\.yaml:\d+\)\n  because  A sender that agreed to settle all", said)
+    assert re.search(r"impossible \(.*published\.yaml:\d+\)\n  because  A sender that agreed to settle all", output)
 
 
 @pytest.mark.parametrize(
@@ -213,16 +213,16 @@ def test_explain_says_why_something_is_impossible() -> None:
     ],
 )
 def test_explain_names_the_word_that_is_wrong(argv: tuple[str, ...], told: str) -> None:
-    code, said = run("explain", *argv)
+    code, output = run("explain", *argv)
     assert code == 2
-    assert told in said
+    assert told in output
 
 
 def test_explain_refuses_rules_with_problems(directory: Path) -> None:
     edit(directory / "tables" / "fault.yaml", "scope: link", "scope: lnk")
-    code, said = run("explain", directory, "fault", "fault=idle")
+    code, output = run("explain", directory, "fault", "fault=idle")
     assert code == 1
-    assert "scope cannot be lnk" in said
+    assert "scope cannot be lnk" in output
 
 
 def test_a_wrong_command_line_leaves_with_2() -> None:
@@ -236,19 +236,19 @@ def test_a_wrong_command_line_leaves_with_2() -> None:
 
 def test_check_for_programs_and_pull_requests(directory: Path) -> None:
     edit(directory / "tables" / "fault.yaml", "scope: session", "scope: 100%")
-    code, said = run("check", directory, "--format", "json")
+    code, output = run("check", directory, "--format", "json")
     assert code == 1
-    told = json.loads(said)
-    assert told["count"] == 1
-    [problem] = told["problems"]
+    document = json.loads(output)
+    assert document["count"] == 1
+    [problem] = document["problems"]
     assert problem["file"] == str(directory / "tables" / "fault.yaml")
     assert problem["message"] == "scope cannot be 100%"
     line = (directory / "tables" / "fault.yaml").read_text().split("\n")[problem["line"] - 1]
     assert line[problem["column"] - 1 :].startswith("100%")
-    code, said = run("check", directory, "--format", "github")
+    code, output = run("check", directory, "--format", "github")
     assert code == 1
     assert re.fullmatch(
-        r"::error file=.*fault\.yaml,line=\d+,col=\d+::scope cannot be 100%25; write link or .*\n", said
+        r"::error file=.*fault\.yaml,line=\d+,col=\d+::scope cannot be 100%25; write link or .*\n", output
     )
     assert json.loads(run("check", "--format", "json")[1]) == {"problems": [], "count": 0}
     assert run("check", "--format", "github") == (0, "")
@@ -264,15 +264,15 @@ def test_problems_of_all_tables_and_scenarios_are_reported_at_once(directory: Pa
     edit(directory / "tables" / "fault.yaml", "scope: session", "scope: sessoin")
     edit(directory / "tables" / "default.yaml", "when: {cause: stopped}", "when: {cause: [stopped, lost]}")
     edit(directory / "scenarios" / "default_test.yaml", "given: {", "gievn: {")
-    code, said = run("check", directory)
+    code, output = run("check", directory)
     assert code == 1
-    assert "scope cannot be sessoin" in said
-    assert "both hit cause=lost default_outcome=unset (1 combinations); narrow stopped-is-released" in said
-    assert "lost-is-released: it says nothing of its own" in said
+    assert "scope cannot be sessoin" in output
+    assert "both hit cause=lost default_outcome=unset (1 combinations); narrow stopped-is-released" in output
+    assert "lost-is-released: it says nothing of its own" in output
     assert (
-        "write when: {cause: [unstated, cut-off, rolled-back], default_outcome: accepted} in default-accepted" in said
+        "write when: {cause: [unstated, cut-off, rolled-back], default_outcome: accepted} in default-accepted" in output
     )
-    assert "unknown key gievn; write given" in said
+    assert "unknown key gievn; write given" in output
 
 
 def test_a_gap_is_reported_with_the_rule_that_would_fill_it(directory: Path) -> None:
@@ -281,17 +281,17 @@ def test_a_gap_is_reported_with_the_rule_that_would_fill_it(directory: Path) -> 
         "when: {answer: access-denied}",
         'when: {answer: access-denied, peer_settled: "no"}',
     )
-    code, said = run("check", directory)
+    code, output = run("check", directory)
     assert code == 1
-    assert "no rule hits operation=acknowledge answer=access-denied peer_settled=yes (" in said
-    assert "when (answer is access-denied and peer_settled is yes)" in said
-    assert 'when: {answer: access-denied, peer_settled: "yes"}, or declare it impossible' in said
+    assert "no rule hits operation=acknowledge answer=access-denied peer_settled=yes (" in output
+    assert "when (answer is access-denied and peer_settled is yes)" in output
+    assert 'when: {answer: access-denied, peer_settled: "yes"}, or declare it impossible' in output
 
 
 def test_the_shipped_scenarios_reach_every_rule() -> None:
-    code, said = run("test")
+    code, output = run("test")
     assert code == 0
-    reached, rules = re.search(r"^(\d+) of (\d+) rules reached \(100\.0 %\)", said, re.MULTILINE).groups()  # type: ignore[union-attr]
+    reached, rules = re.search(r"^(\d+) of (\d+) rules reached \(100\.0 %\)", output, re.MULTILINE).groups()  # type: ignore[union-attr]
     assert reached == rules
     assert int(rules) >= 390
 
@@ -300,10 +300,10 @@ def test_a_rule_that_no_scenario_reaches_fails_the_test_unless_less_will_do(dire
     path = directory / "scenarios" / "fault_test.yaml"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:-3]), encoding="utf-8")
-    code, said = run("test", directory)
+    code, output = run("test", directory)
     assert code == 1
-    assert "no scenario reaches rule idle (every profile)" in said
-    assert "(99.5 %)" in said
+    assert "no scenario reaches rule idle (every profile)" in output
+    assert "(99.5 %)" in output
     assert run("test", directory, "--least", "98")[0] == 0
     edit(directory / "scenarios" / "default_test.yaml", "state: accepted", "state: rejected")
     assert run("test", directory, "--least", "0")[0] == 1

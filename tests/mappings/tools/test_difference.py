@@ -35,10 +35,10 @@ def test_a_changed_rule_is_described_for_the_profiles_that_have_it(directory: Pa
     shutil.copytree(directory, changed)
     released = TOO_LARGE.replace("outcome: rejected", "outcome: modified")
     edit(changed / "tables" / "published.yaml", TOO_LARGE, released)
-    code, said = diff(directory, changed)
+    code, output = diff(directory, changed)
     assert code == 1
     modes = "sender_settle_mode unsettled or mixed"
-    assert said == [
+    assert output == [
         f"published in extended: 4 combinations: answer too-large, {modes}, presettled no, rejected agreed",
         "  outcome: rejected -> modified",
         "4 combinations decided otherwise",
@@ -49,9 +49,9 @@ def test_a_renamed_rule_is_named_and_changes_nothing(directory: Path, tmp_path: 
     changed = tmp_path / "changed"
     shutil.copytree(directory, changed)
     edit(changed / "tables" / "default.yaml", "id: lost-is-released", "id: lost-comes-back")
-    code, said = diff(directory, changed)
+    code, output = diff(directory, changed)
     assert code == 0
-    assert said == [
+    assert output == [
         "default in um-9.9, um-9.10, um-9.12, extended: 1 combination: cause lost, default_outcome unset",
         "  rule lost-is-released -> lost-comes-back, to the same effect",
         "the same behaviour",
@@ -60,10 +60,12 @@ def test_a_renamed_rule_is_named_and_changes_nothing(directory: Path, tmp_path: 
 
 def test_two_profiles() -> None:
     assert diff("um-9.10", "um-9.12") == (0, ["the same behaviour"])
-    code, said = diff("um-9.12", "extended")
+    code, output = diff("um-9.12", "extended")
     assert code == 1
-    assert "attached in um-9.12 -> extended: 1 combination: direction subscribe, answer not-found, moment later" in said
-    assert "  condition: amqp:not-found -> amqp:resource-deleted" in said
+    assert (
+        "attached in um-9.12 -> extended: 1 combination: direction subscribe, answer not-found, moment later" in output
+    )
+    assert "  condition: amqp:not-found -> amqp:resource-deleted" in output
 
 
 def test_a_git_revision_of_a_folder(directory: Path) -> None:
@@ -72,21 +74,21 @@ def test_a_git_revision_of_a_folder(directory: Path) -> None:
         subprocess.run([*git, *words], check=True)
     assert diff("HEAD", directory, "--dir", directory) == (0, ["the same behaviour"])
     edit(directory / "tables" / "fault.yaml", '"amqp:not-allowed"', '"amqp:illegal-state"')
-    code, said = diff("HEAD", directory, "--dir", directory)
+    code, output = diff("HEAD", directory, "--dir", directory)
     assert code == 1
-    assert said[1] == "  condition: amqp:not-allowed -> amqp:illegal-state"
-    code, said = diff("no-such-thing", directory, "--dir", directory)
+    assert output[1] == "  condition: amqp:not-allowed -> amqp:illegal-state"
+    code, output = diff("no-such-thing", directory, "--dir", directory)
     assert code == 2
-    assert said[0].startswith("no-such-thing is no folder, no profile and no git revision")
+    assert output[0].startswith("no-such-thing is no folder, no profile and no git revision")
 
 
 def test_tables_with_problems_are_not_compared(directory: Path, tmp_path: Path) -> None:
     changed = tmp_path / "changed"
     shutil.copytree(directory, changed)
     edit(changed / "tables" / "fault.yaml", "scope: session", "scope: sessoin")
-    code, said = diff(directory, changed)
+    code, output = diff(directory, changed)
     assert code == 2
-    assert "scope cannot be sessoin" in said[0]
+    assert "scope cannot be sessoin" in output[0]
 
 
 @pytest.mark.parametrize("swapped", [False, True])

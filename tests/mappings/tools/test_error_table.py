@@ -96,29 +96,31 @@ def test_diff_tells_of_a_code_whose_condition_changes(tmp_path: Path) -> None:
     text = (new / "errors.yaml").read_text(encoding="utf-8").replace("TELEMETRY_TOO_LARGE, ", "")
     edited = text.replace("kafka: [MSG_SIZE_TOO_LARGE,", "kafka: [MSG_SIZE_TOO_LARGE, TELEMETRY_TOO_LARGE,")
     (new / "errors.yaml").write_text(edited, encoding="utf-8")
-    code, said = run("diff", old, new)
+    code, output = run("diff", old, new)
     assert code == 1
     assert (
         "error in extended: 1 case: code TELEMETRY_TOO_LARGE, realm kafka, moment publish, stage any\n"
         "  cause: unexpected -> too-large, answer: unexpected -> too-large, condition: amqp:internal-error -> "
         "amqp:link:message-size-exceeded, class: fatal -> transient, scope: link -> message\n"
-    ) in said
-    assert said.endswith("\n1 native errors told otherwise\n")
+    ) in output
+    assert output.endswith("\n1 native errors told otherwise\n")
     assert "extended.error.tsv:" in run("expand", "--check", new)[1]
     (new / "errors.yaml").write_text(text, encoding="utf-8")
     assert re.search(r"code TELEMETRY_TOO_LARGE, realm kafka.*\n  is gone\n", run("diff", old, new)[1])
 
 
 def test_explain_says_what_a_code_means_and_what_each_peer_hears() -> None:
-    code, said = run("explain", "code=_MSG_TIMED_OUT", "moment=publish")
+    code, output = run("explain", "code=_MSG_TIMED_OUT", "moment=publish")
     assert code == 0
-    assert said.startswith("code _MSG_TIMED_OUT of realm kafka, profile extended\nerror result-unknown (errors.yaml)\n")
-    assert "  scope    message\n  retry    never; a peer is advised to wait 1000 ms\n" in said
+    assert output.startswith(
+        "code _MSG_TIMED_OUT of realm kafka, profile extended\nerror result-unknown (errors.yaml)\n"
+    )
+    assert "  scope    message\n  retry    never; a peer is advised to wait 1000 ms\n" in output
     assert (
         "moment publish, sent: cause indeterminate, answer indeterminate\n  condition  none\n  class      transi"
-        in said
+        in output
     )
-    assert "  rule       published.not-stored-released (" in said
+    assert "  rule       published.not-stored-released (" in output
     fatal = run("explain", "error", "code=_MSG_TIMED_OUT", "moment=publish", "profile=um-9.9")[1]
     assert "  condition  amqp:internal-error\n  class      fatal\n  rule       published.not-stored-rejected (" in fatal
     commit = run("explain", "code=SQLITE_IOERR_FSYNC", "moment=commit")[1]
@@ -138,9 +140,9 @@ def test_explain_says_what_a_code_means_and_what_each_peer_hears() -> None:
     ],
 )
 def test_explain_names_the_word_that_is_wrong(words: tuple[str, ...], told: str) -> None:
-    code, said = run("explain", *words)
+    code, output = run("explain", *words)
     assert code == 2
-    assert told in said
+    assert told in output
 
 
 def test_a_mistake_in_native_errors_of_ones_own_is_reported_by_every_command(directory: Path) -> None:
@@ -148,8 +150,8 @@ def test_a_mistake_in_native_errors_of_ones_own_is_reported_by_every_command(dir
     (directory / "errors.yaml").write_text(text.replace("cause: not-found", "cause: not-fuond"), encoding="utf-8")
     told = "cause cannot be not-fuond; write not-found"
     for command in (("check",), ("expand",), ("expand", "--check")):
-        code, said = run(*command, directory)
-        assert code == 1 and f"{directory}/errors.yaml:" in said and told in said
+        code, output = run(*command, directory)
+        assert code == 1 and f"{directory}/errors.yaml:" in output and told in output
     assert run("explain", directory, "code=_FATAL")[0] == 1
-    code, said = run("diff", directory, SHIPPED)
-    assert code == 2 and told in said
+    code, output = run("diff", directory, SHIPPED)
+    assert code == 2 and told in output

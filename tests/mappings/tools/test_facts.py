@@ -54,9 +54,9 @@ def test_what_it_does_not_understand_is_named(words: list[str], told: str) -> No
 
 def test_the_decision_and_the_one_condition_that_failed_elsewhere() -> None:
     link = [f"{axis}={values[0]}" for axis, values in TABLES["settle"].axes.items() if axis not in GIVEN]
-    said = explain("state=modified", "undeliverable_here=true", *LINK, *link, "profile=um-9.12")
-    assert "rule undeliverable-durable-returns-elsewhere (" in said
-    runners_up = said.split("runners-up, each with the one condition that failed\n")[1].splitlines()
+    output = explain("state=modified", "undeliverable_here=true", *LINK, *link, "profile=um-9.12")
+    assert "rule undeliverable-durable-returns-elsewhere (" in output
+    runners_up = output.split("runners-up, each with the one condition that failed\n")[1].splitlines()
     assert len(runners_up) == 6
     nearest = ("undeliverable-queue-returns-elsewhere", "subscription is durable, not queue")
     assert any(nearest[0] in line and line.endswith(nearest[1]) for line in runners_up[:5]), runners_up
@@ -65,8 +65,8 @@ def test_the_decision_and_the_one_condition_that_failed_elsewhere() -> None:
 
 
 def test_a_rule_that_two_conditions_keep_away_is_no_runner_up() -> None:
-    said = explain("fault", "fault=idle")
-    assert said.count("fault is idle, not") == 5
-    assert said.endswith(f"  and {len(TABLES['fault'].axes['fault']) - 6} more\n")
-    said = explain("settled", "operation=return", "answer=done", "peer_settled=no")
-    assert "answer is done, not access-denied" in said
+    output = explain("fault", "fault=idle")
+    assert output.count("fault is idle, not") == 5
+    assert output.endswith(f"  and {len(TABLES['fault'].axes['fault']) - 6} more\n")
+    output = explain("settled", "operation=return", "answer=done", "peer_settled=no")
+    assert "answer is done, not access-denied" in output

@@ -29,14 +29,14 @@ def test_the_rule_of_the_document_can_be_put_in_its_place(directory: Path) -> No
     before.mkdir()
     (before / "tables").symlink_to(_copy(directory / "tables", before))
     path.write_text(text[:begin] + rule + text[end:], encoding="utf-8")
-    code, said = run("diff", before, directory)
+    code, output = run("diff", before, directory)
     assert code == 1
-    assert "settle in extended: " in said and "state rejected" in said
-    assert "native: dead-letter -> return, failed: false -> true" in said
-    code, said = run("check", directory)
+    assert "settle in extended: " in output and "state rejected" in output
+    assert "native: dead-letter -> return, failed: false -> true" in output
+    code, output = run("check", directory)
     assert code == 1
-    problems = [line for line in said.splitlines() if "/tables/" in line and "no scenario reaches" not in line]
-    assert problems == [], said  # only its scenario and its expanded table are missing
+    problems = [line for line in output.splitlines() if "/tables/" in line and "no scenario reaches" not in line]
+    assert problems == [], output  # only its scenario and its expanded table are missing
     [scenario] = re.findall(r"```\n(  - name: Rejected comes back.*?)```", DOCUMENT, re.DOTALL)
     tests = directory / "scenarios" / "settle_test.yaml"
     replace_item(tests, "  - name: Rejected goes to the dead letters\n", "  - name: ", scenario)
@@ -64,26 +64,26 @@ def test_some_nodes_can_be_decided_about_otherwise(directory: Path) -> None:
     replace_item(settle, "      - id: rejected-dead-letters\n", "      - id: ", rules)
     replace_item(tests, "  - name: Rejected goes to the dead letters\n", "  - name: ", scenarios)
     assert run("expand", directory)[0] == 0
-    code, said = run("check", directory)
-    assert code == 0, said
-    assert "classify   2 classes, 1 rules, 1 patterns\n" in said
+    code, output = run("check", directory)
+    assert code == 0, output
+    assert "classify   2 classes, 1 rules, 1 patterns\n" in output
     settled = ["settle", "state=rejected", "already_settled=no", "subscription=queue"]
     link = ["source_durability=none", "receiver_settle_mode=first", "attempts=below"]
     for node, node_class, rule in (
         ("orders.bulk.7", "bulk", "rejected-bulk-discards"),
         ("orders.bulk.audit", "default", "rejected-dead-letters"),
     ):
-        code, said = run("explain", directory, *settled, *link, f"node={node}")
+        code, output = run("explain", directory, *settled, *link, f"node={node}")
         assert code == 0
-        assert f"node {node}: class {node_class}, transformer as configured\n" in said
-        assert f"rule {rule} ({settle}:" in said
+        assert f"node {node}: class {node_class}, transformer as configured\n" in output
+        assert f"rule {rule} ({settle}:" in output
     assert f"rule bulk-orders ({classify}:" in run("explain", directory, "node=orders.bulk.7")[1]
-    code, said = run("diff", before, directory)
+    code, output = run("diff", before, directory)
     assert code == 1
-    assert 'classify: orders.bulk.* (unless ["orders.bulk.audit"]): node_class: default -> bulk\n' in said
-    assert "settle in extended: 24 combinations: for class bulk, state rejected" in said
-    assert "native: dead-letter -> discard\n" in said
-    assert "um-9.12: " not in said, "nothing else is decided otherwise"
+    assert 'classify: orders.bulk.* (unless ["orders.bulk.audit"]): node_class: default -> bulk\n' in output
+    assert "settle in extended: 24 combinations: for class bulk, state rejected" in output
+    assert "native: dead-letter -> discard\n" in output
+    assert "um-9.12: " not in output, "nothing else is decided otherwise"
 
 
 def test_a_native_error_and_its_rule_can_be_added(directory: Path) -> None:
@@ -99,8 +99,8 @@ def test_a_native_error_and_its_rule_can_be_added(directory: Path) -> None:
         "there is no code NEW_QUOTA_EXCEEDED; write THROTTLING_QUOTA_EXCEEDED\n",
     )
     rewrite(directory / "errors.yaml", "errors:\n", f"errors:\n{error}")
-    code, said = run("explain", directory, *question)
-    assert code == 0 and "rule       published.not-stored-released (" in said and "class      transient\n" in said
+    code, output = run("explain", directory, *question)
+    assert code == 0 and "rule       published.not-stored-released (" in output and "class      transient\n" in output
     replace_item(directory / "tables" / "published.yaml", "      - id: not-stored-released\n", "      - id: ", rules)
     unlisted = "      - id: not-stored-unlisted-stays-unsettled\n"
     replace_item(directory / "tables" / "published.yaml", unlisted, "      - id: ", "")
@@ -113,19 +113,19 @@ def test_a_native_error_and_its_rule_can_be_added(directory: Path) -> None:
     *own, diff = (line.removeprefix("realmgate mappings ").split() for line in commands.splitlines())
     assert diff == ["diff", "HEAD", "mappings"]
     for command, *words in own:
-        code, said = run(command, directory, *words)
-        assert code == 0, said
-    assert "rule       published.unavailable-rejected (" in said
-    assert "condition  amqp:resource-limit-exceeded\n" in said
+        code, output = run(command, directory, *words)
+        assert code == 0, output
+    assert "rule       published.unavailable-rejected (" in output
+    assert "condition  amqp:resource-limit-exceeded\n" in output
     when = "sender_settle_mode=unsettled|mixed presettled=no"
     line = f"NEW_QUOTA_EXCEEDED\tkafka\tpublish\tany\t{when}\tunavailable\tunavailable\t"
     expanded = (directory / "expanded" / "extended.error.tsv").read_text(encoding="utf-8")
     assert f"\n{line}amqp:resource-limit-exceeded\ttransient\tlink\tinside\t30000\tpublished.unava" in expanded
-    code, said = run("diff", before, directory)
+    code, output = run("diff", before, directory)
     assert code == 1
-    assert re.search(r"error in um-9.9, um-9.10, um-9.12: \d+ cases: code NEW_QUOTA_EXCEEDED.*\n  is new\n", said)
+    assert re.search(r"error in um-9.9, um-9.10, um-9.12: \d+ cases: code NEW_QUOTA_EXCEEDED.*\n  is new\n", output)
     told = r"error in extended: \d+ cases: code BROKER_NOT_AVAILABLE or .* more, .*presettled=no\n"
-    assert re.search(told + r"  condition: nothing -> amqp:resource-limit-exceeded\n", said)
+    assert re.search(told + r"  condition: nothing -> amqp:resource-limit-exceeded\n", output)
 
 
 def rewrite(path: Path, old: str, new: str) -> None:

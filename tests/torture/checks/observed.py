@@ -119,8 +119,8 @@ class Observed:
                 self.unknown.append(ms)
         elif kind == "received":
             link, store, eid, peer, number, sender, index, count, again = fields
-            said = Said(peer, number, sender, index)
-            self.given[self.links[link].place(store)].append(Given(at, ms, link, eid, said, count, bool(again)))
+            entry = Said(peer, number, sender, index)
+            self.given[self.links[link].place(store)].append(Given(at, ms, link, eid, entry, count, bool(again)))
         elif kind == "damaged":
             link, store, eid = fields
             self.damaged.append((self.links[link].place(store), eid))

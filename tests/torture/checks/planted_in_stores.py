@@ -31,8 +31,8 @@ def spread(history: GoodHistory, *sent: tuple[str, int, Store]) -> None:
         history.note("told", 10, index, "accepted", "")
         events = history.kept.events[store]
         eid = len(events)
-        events[eid] = said = Said(10, index + 1, 10, index)
-        history.note("received", 11, store[1], eid, *said, 0, 0)
+        events[eid] = entry = Said(10, index + 1, 10, index)
+        history.note("received", 11, store[1], eid, *entry, 0, 0)
         history.note("settle", 11, store[1], eid, "accepted", 0)
         history.note("settled", 11, store[1], eid, "accepted")
         history.kept.terminal[store, "queue"].add(eid)

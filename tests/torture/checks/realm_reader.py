@@ -179,15 +179,15 @@ class Reading:
         if key is None or value is None:
             return
         kind, *names = json.loads(key)
-        said = json.loads(value)
+        document = json.loads(value)
         if kind == "node" and names[0] not in self._topics:
-            node, properties = names[0], said.get("properties", {})
+            node, properties = names[0], document.get("properties", {})
             levels = self._kept.levels[node] = properties.get("priority_levels", 0)
-            self._topics[node] = said["topic"]
-            stores = self._stores[node] = _stores(node, said, max(1, properties.get("partitions", 1), levels))
+            self._topics[node] = document["topic"]
+            stores = self._stores[node] = _stores(node, document, max(1, properties.get("partitions", 1), levels))
             self._kept.partitions.update((store, partition) for partition, store in enumerate(stores))
         elif kind == "durable":
-            self._starts.setdefault((names[0], names[1]), [said["start"], *said.get("starts", ())])
+            self._starts.setdefault((names[0], names[1]), [document["start"], *document.get("starts", ())])
 
     def _journaled(self, value: bytes | None) -> None:
         if value is None:

@@ -63,8 +63,8 @@ def test_a_message_without_a_body_is_not_handed_on_as_something_else(gateway: Ga
     with Peer(gateway.port) as peer:
         peer.publisher(node)
         peer.publish(frames.header(), b"", MESSAGE)
-        said = peer.outcomes(3)
-        first, empty, good = said[0], said[1], said[2]
+        outcomes = peer.outcomes(3)
+        first, empty, good = outcomes[0], outcomes[1], outcomes[2]
         assert (empty, good) == ("rejected:amqp:precondition-failed", "accepted")
         stored = [frames.header()] * (first == "accepted") + [MESSAGE]
         peer.consumer(node, credit=5)

@@ -128,9 +128,9 @@ def test_D10_the_source_of_a_publisher_is_answered_as_it_gave_it(
     targets = {"node": frames.target(node), "relay": frames.target(None), "coordinator": frames.COORDINATOR}
     with Peer(gateway.port) as peer:
         source = Described(ULong(0x28), GIVEN[given])
-        said = answered(peer, attach(False, source, targets[to]))
-        assert said.field(SOURCE) == source
-        assert said.field(TARGET) is not None
+        answer = answered(peer, attach(False, source, targets[to]))
+        assert answer.field(SOURCE) == source
+        assert answer.field(TARGET) is not None
 
 
 def test_D10_a_source_of_null_is_answered_with_null(gateway: GatewayProcess, node: str) -> None:
@@ -144,8 +144,8 @@ def test_the_target_of_a_consumer_is_answered_as_it_gave_it(gateway: GatewayProc
         peer.publisher(node, handle=5)
         for handle, fields in enumerate(([], ["mine", UInt(1), Symbol("never"), UInt(3), None, None, symbols("x")])):
             target = Described(ULong(0x29), fields)
-            said = answered(peer, attach(True, frames.source(node), target, f"l{handle}", handle))
-            assert said.field(TARGET) == target
+            answer = answered(peer, attach(True, frames.source(node), target, f"l{handle}", handle))
+            assert answer.field(TARGET) == target
 
 
 # -- ours
@@ -157,29 +157,29 @@ def test_what_is_kept_for_a_consumer_of_a_queue_is_what_the_answer_says(gateway:
     with Peer(gateway.port) as peer:
         peer.publisher(node, handle=5)
         source = Described(ULong(0x28), [*wanted, symbols("queue", "topic", "temporary-queue", "x")])
-        said = answered(peer, attach(True, source, frames.target(None))).field(SOURCE)
-        assert [at(said, index) for index in (ADDRESS, DURABLE, EXPIRY, TIMEOUT)] == [node, 0, "session-end", 0]
-        assert at(said, MODE) == "move" and at(said, CAPABILITIES) == symbols("queue")
+        answer = answered(peer, attach(True, source, frames.target(None))).field(SOURCE)
+        assert [at(answer, index) for index in (ADDRESS, DURABLE, EXPIRY, TIMEOUT)] == [node, 0, "session-end", 0]
+        assert at(answer, MODE) == "move" and at(answer, CAPABILITIES) == symbols("queue")
         source = Described(ULong(0x28), [node, None, Symbol("link-detach")])
-        said = answered(peer, attach(True, source, frames.target(None), "two", 1)).field(SOURCE)
-        assert [at(said, index) for index in (DURABLE, EXPIRY, CAPABILITIES)] == [0, "link-detach", None]
+        answer = answered(peer, attach(True, source, frames.target(None), "two", 1)).field(SOURCE)
+        assert [at(answer, index) for index in (DURABLE, EXPIRY, CAPABILITIES)] == [0, "link-detach", None]
 
 
 def test_what_is_kept_for_a_publisher_is_what_the_answer_says(gateway: GatewayProcess, node: str) -> None:
     with Peer(gateway.port) as peer:
         fields = [node, UInt(2), Symbol("never"), UInt(9), None, None, symbols("topic", "queue")]
-        said = answered(peer, attach(False, frames.source(None), Described(ULong(0x29), fields)))
-        target = said.field(TARGET)
+        answer = answered(peer, attach(False, frames.source(None), Described(ULong(0x29), fields)))
+        target = answer.field(TARGET)
         assert [at(target, index) for index in range(4)] == [node, 0, "session-end", 0]
         assert at(target, TARGET_CAPABILITIES) == symbols("topic")
-        assert said.field(10) == Limits().message_size_bytes
+        assert answer.field(10) == Limits().message_size_bytes
 
 
 def test_a_coordinator_and_a_relay_say_how_large_a_message_may_be(gateway: GatewayProcess) -> None:
     with Peer(gateway.port) as peer:
         for handle, target in enumerate((frames.COORDINATOR, frames.target(None))):
-            said = answered(peer, attach(False, frames.source(None), target, f"l{handle}", handle))
-            assert said.field(10) == Limits().message_size_bytes
+            answer = answered(peer, attach(False, frames.source(None), target, f"l{handle}", handle))
+            assert answer.field(10) == Limits().message_size_bytes
 
 
 @pytest.mark.requirement("J-2")
@@ -211,9 +211,9 @@ def test_a_durable_that_is_recalled_says_what_it_selects(gateway: GatewayProcess
         peer.send(frames.detach(1, closed=False))
         peer.expect("detach")
         peer.send(frames.attach_without_source("durable"))
-        said = peer.expect("attach").field(SOURCE)
-        assert at(said, FILTER) == filters
-        assert [at(said, index) for index in (ADDRESS, DURABLE, EXPIRY, MODE)] == [node, 2, "never", "copy"]
+        frame = peer.expect("attach").field(SOURCE)
+        assert at(frame, FILTER) == filters
+        assert [at(frame, index) for index in (ADDRESS, DURABLE, EXPIRY, MODE)] == [node, 2, "never", "copy"]
         peer.send(frames.detach(1))
         peer.expect("detach")
 

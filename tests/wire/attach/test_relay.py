@@ -82,8 +82,8 @@ def test_a_target_of_nothing_at_all_relays_to_the_nodes_that_messages_name(gatew
             message_to("x" * 2000, b"9"),
             message_to(two, b"10"),
         )
-        said = peer.outcomes(len(numbers))
-        assert [said[number] for number in numbers] == ["accepted"] * 4 + [NOT_FOUND] * 5 + ["accepted"]
+        outcomes = peer.outcomes(len(numbers))
+        assert [outcomes[number] for number in numbers] == ["accepted"] * 4 + [NOT_FOUND] * 5 + ["accepted"]
         peer.publish(message_to(two, b"the link goes on"))
         assert set(peer.outcomes(1).values()) == {"accepted"}
     assert kept(gateway, one, 3) == [
@@ -214,8 +214,8 @@ def test_a_transaction_through_the_relay_is_all_or_none(gateway: GatewayProcess,
         numbers = peer.post(transaction, message_to(fresh, b"1"), message_to(one, b"2"), message_to(fresh, b"3"))
         last = peer.number()
         peer.send(frames.discharge(last, transaction, fail=False))
-        said = peer.until_told(numbers, last)
-        assert said[last] == "accepted" and {said[number] for number in numbers} == {"transactional accepted"}
+        seen = peer.until_told(numbers, last)
+        assert seen[last] == "accepted" and {seen[number] for number in numbers} == {"transactional accepted"}
     assert kept(gateway, one, 1) == [message_to(one, b"2")]
     assert kept(gateway, fresh, 2) == [message_to(fresh, b"1"), message_to(fresh, b"3")]
 
@@ -233,8 +233,8 @@ def test_a_message_without_a_destination_is_rejected_inside_its_transaction_and_
             good, bad = peer.post(transaction, message_to(node, body), message_to("missing"))
             number = peer.number()
             peer.send(frames.discharge(number, transaction))
-            said = peer.until_told([good, bad], number)
-            assert said == {good: "transactional accepted", bad: f"transactional {NOT_FOUND}", number: "accepted"}
+            seen = peer.until_told([good, bad], number)
+            assert seen == {good: "transactional accepted", bad: f"transactional {NOT_FOUND}", number: "accepted"}
     assert kept(gateway, node, 2) == [message_to(node, b"first"), message_to(node, b"second")]
 
 
@@ -259,8 +259,8 @@ def test_a_message_makes_its_node_as_an_attach_would_and_nothing_overtakes(gatew
             to_destination(f"{node}.gone", 3),
             message_to(plain, b"4"),
         )
-        said = peer.outcomes(len(numbers))
-        assert [said[number] for number in numbers] == [
+        outcomes = peer.outcomes(len(numbers))
+        assert [outcomes[number] for number in numbers] == [
             "accepted",
             NOT_FOUND,
             *["accepted"] * 3,
@@ -282,8 +282,8 @@ def test_a_transaction_makes_its_nodes(gateway: GatewayProcess, node: str) -> No
         )
         last = peer.number()
         peer.send(frames.discharge(last, transaction))
-        said = peer.until_told(numbers, last)
-        assert said == {**dict.fromkeys(numbers, "transactional accepted"), last: "accepted"}
+        seen = peer.until_told(numbers, last)
+        assert seen == {**dict.fromkeys(numbers, "transactional accepted"), last: "accepted"}
     assert len(kept(gateway, f"{node}.one", 2) + kept(gateway, f"{node}.two", 1)) == 3
 
 

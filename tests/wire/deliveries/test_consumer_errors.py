@@ -28,9 +28,9 @@ def nodes(gateway: GatewayProcess, node: str) -> tuple[str, str]:
 
 
 def said_of(payload: bytes) -> tuple[Any, Any, Any]:
-    said = annotated(payload)
-    assert said["x-opt-dead-letter-cause"] == "rejected"
-    found = [said.get(f"x-opt-dead-letter-{part}") for part in ("condition", "description", "info")]
+    annotations = annotated(payload)
+    assert annotations["x-opt-dead-letter-cause"] == "rejected"
+    found = [annotations.get(f"x-opt-dead-letter-{part}") for part in ("condition", "description", "info")]
     return found[0], found[1], found[2]
 
 
@@ -131,15 +131,15 @@ def test_an_outcome_that_the_peers_frames_have_no_room_for_is_not_sent_back(
         peer.consumer(nodes[0], credit=1)
         peer.receive(1)
         peer.settle([0], state, settled=False)
-        told = peer.expect("disposition").field(4)
-    assert told.descriptor == state.descriptor
+        frame = peer.expect("disposition").field(4)
+    assert frame.descriptor == state.descriptor
     if state.descriptor == 0x27:
-        assert told.value[:2] == [True, False] and told.value[2:] in ([], [None])
+        assert frame.value[:2] == [True, False] and frame.value[2:] in ([], [None])
     elif kept == "nothing":
-        assert told.value in ([], [None])
+        assert frame.value in ([], [None])
     else:
-        assert [str(field) for field in told.value[0].value[:2]] == ["app:bad", "why"]
-        assert told.value[0].value[2:] in ([], [None])
+        assert [str(field) for field in frame.value[0].value[:2]] == ["app:bad", "why"]
+        assert frame.value[0].value[2:] in ([], [None])
 
 
 def documents(gateway: GatewayProcess, topic: str = "outcomes") -> Iterator[dict[str, Any]]:

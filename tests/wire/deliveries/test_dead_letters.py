@@ -43,10 +43,10 @@ def test_H_5_a_rejected_message_is_kept_with_its_cause(gateway: GatewayProcess, 
         assert peer.outcomes(1) == {0: "rejected"}
     payload = letter(gateway, dead)
     assert bare(payload) == bare(MESSAGE)
-    said = annotated(payload)
-    assert said["x-opt-dead-letter-cause"] == "rejected"
-    assert (said["x-opt-dead-letter-node"], said["x-opt-dead-letter-durable"]) == (node, "queue")
-    assert said["x-opt-dead-letter-attempts"] == 1
+    annotations = annotated(payload)
+    assert annotations["x-opt-dead-letter-cause"] == "rejected"
+    assert (annotations["x-opt-dead-letter-node"], annotations["x-opt-dead-letter-durable"]) == (node, "queue")
+    assert annotations["x-opt-dead-letter-attempts"] == 1
 
 
 def test_a_dead_letter_has_no_time_to_live(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
@@ -80,8 +80,8 @@ def test_H_11_the_last_attempt_that_fails_is_kept(gateway: GatewayProcess, nodes
             peer.settle([number], FAILED, settled=False)
             assert peer.outcomes(1) == {number: "modified"}
         peer.nothing()
-    said = annotated(letter(gateway, dead))
-    assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
+    annotations = annotated(letter(gateway, dead))
+    assert (annotations["x-opt-dead-letter-cause"], annotations["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
 
 
 @pytest.mark.requirement("F-2", "G-3")
@@ -103,8 +103,8 @@ def test_an_event_that_its_consumers_die_of_is_kept_at_the_last_attempt(
         getattr(doomed, how)()
     payload = letter(gateway, dead)
     assert bare(payload) == bare(MESSAGE)
-    said = annotated(payload)
-    assert (said["x-opt-dead-letter-cause"], said["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
+    annotations = annotated(payload)
+    assert (annotations["x-opt-dead-letter-cause"], annotations["x-opt-dead-letter-attempts"]) == ("modified-failed", 2)
     with Peer(gateway.port) as peer:
         peer.consumer(node, credit=1)
         peer.nothing()
@@ -144,8 +144,8 @@ def test_annotations_of_the_publisher_stay(gateway: GatewayProcess, nodes: tuple
         assert seen.payload.endswith(own + frames.message(b"event"))
         peer.settle([seen.field(1)], frames.state("rejected"), settled=False)
         assert peer.outcomes(1) == {0: "rejected"}
-    said = annotated(letter(gateway, dead))
-    assert (said["x-opt-mine"], said["x-opt-dead-letter-cause"]) == (7, "rejected")
+    annotations = annotated(letter(gateway, dead))
+    assert (annotations["x-opt-mine"], annotations["x-opt-dead-letter-cause"]) == (7, "rejected")
 
 
 def test_as_documented_a_rejected_message_is_discarded(documented: GatewayProcess, node: str) -> None:

@@ -77,8 +77,8 @@ class TestEachTable:
 
     def test_attach(self, gateway: ScriptedGateway, node: str, special: bool) -> None:
         with Peer(gateway.port) as peer:
-            said = refused(gateway, peer, node, mode="both")
-        assert said == ("amqp:not-allowed" if special else "amqp:not-implemented")
+            sentence = refused(gateway, peer, node, mode="both")
+        assert sentence == ("amqp:not-allowed" if special else "amqp:not-implemented")
 
     def test_attached(self, gateway: ScriptedGateway, node: str, special: bool) -> None:
         gateway.realm.answers["subscribe"] = "access-denied"
@@ -106,8 +106,8 @@ class TestEachTable:
             peer.publisher(node)
             gateway.realm.answers["post"] = "capacity-reached"
             peer.post(transaction, frames.message())
-            [(said, _)] = peer.told(1).values()
-        assert said == f"transactional rejected:amqp:{'not-allowed' if special else 'resource-limit-exceeded'}"
+            [(outcomes, _)] = peer.told(1).values()
+        assert outcomes == f"transactional rejected:amqp:{'not-allowed' if special else 'resource-limit-exceeded'}"
 
     def test_settle(self, gateway: ScriptedGateway, node: str, special: bool) -> None:
         with Peer(gateway.port) as peer:
@@ -125,8 +125,8 @@ class TestEachTable:
             given(gateway, peer, node)
             gateway.realm.answers["settle"] = "access-denied"
             peer.settle([0], ACCEPTED, settled=False)
-            told = peer.outcomes(1)
-        assert told == {0: f"rejected:amqp:{'not-allowed' if special else 'unauthorized-access'}"}
+            outcomes = peer.outcomes(1)
+        assert outcomes == {0: f"rejected:amqp:{'not-allowed' if special else 'unauthorized-access'}"}
 
 
 def test_a_reload_moves_a_link_to_its_new_class(gateway: ScriptedGateway, directory: Path) -> None:

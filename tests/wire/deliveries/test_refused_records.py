@@ -127,11 +127,11 @@ def test_what_lies_beside_it_in_a_request_is_stored_or_comes_back(gateway: Gatew
     with Transacting(gateway.port) as peer:
         peer.publisher(node)
         sent = [KEYED] * 10 + [KEYLESS] + [KEYED] * 9
-        told = peer.outcomes(len(peer.publish(*sent)))
-        assert told.pop(10) == "rejected:amqp:precondition-failed"
-        assert set(told.values()) <= {"accepted", "released"}
+        outcomes = peer.outcomes(len(peer.publish(*sent)))
+        assert outcomes.pop(10) == "rejected:amqp:precondition-failed"
+        assert set(outcomes.values()) <= {"accepted", "released"}
         accepted(peer, 1)
-    took(gateway, node, [*told.values()].count("accepted") + 1)
+    took(gateway, node, [*outcomes.values()].count("accepted") + 1)
 
 
 @pytest.mark.parametrize("errors", ["shipped", "is_capacity"])

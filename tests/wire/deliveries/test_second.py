@@ -94,9 +94,9 @@ def test_a_relay_settles_second_too_and_its_links_share_the_credit(small: Gatewa
         addresses = [f"{node}.one", "missing"]
         messages = [frames.message_to(addresses[number % 2]) for number in range(credit)]
         numbers = peer.publish(*messages)
-        said = peer.told(credit)
-        assert {settled for _, settled in said.values()} == {False}
-        assert [said[number][0] for number in numbers[:2]] == ["accepted", "rejected:amqp:not-found"]
+        outcomes = peer.told(credit)
+        assert {settled for _, settled in outcomes.values()} == {False}
+        assert [outcomes[number][0] for number in numbers[:2]] == ["accepted", "rejected:amqp:not-found"]
         settle(peer, numbers)
         assert int(peer.expect("flow").field(6)) == credit
 

@@ -88,8 +88,8 @@ def test_transfer_and_outcome_never_name_different_transactions(peer: Transactin
     peer.send(frames.declare(0, 0, channel=1))
     second = peer.expect("disposition").field(4).value[0]
     [posted] = peer.post(first, ONE)
-    said = peer.expect("disposition")
-    assert (said.field(1), said.field(4).value[0]) == (posted, first)
+    frame = peer.expect("disposition")
+    assert (frame.field(1), frame.field(4).value[0]) == (posted, first)
     peer.retire(second, given.field(1))  # of another session
     assert peer.detached(1) == "amqp:transaction:unknown-id"
     assert peer.discharge(first) == "accepted"
@@ -161,8 +161,8 @@ def test_W_6_many_posted_at_once_are_what_one_after_another_is(peer: Transacting
         )
     )
     posted = [number for number in numbers if number not in settled | outside]
-    said = peer.until_told([*outside, *(posted if peer.settles else [])], max(outside))
-    assert {number for number, word in said.items() if word == "accepted"} == outside
+    seen = peer.until_told([*outside, *(posted if peer.settles else [])], max(outside))
+    assert {number for number, word in seen.items() if word == "accepted"} == outside
     assert peer.discharge(transaction) == "accepted"
     there = [event.payload for event in peer.there(node, 40)]
     assert there == bodies[20:30] + bodies[:20] + bodies[30:]

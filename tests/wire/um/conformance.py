@@ -255,10 +255,10 @@ def _refused(row: str) -> Line:
 def show(line: Line, tables: TableSet) -> Line:
     """Run it; raises AssertionError where the gateway does not do what the row says."""
     rules: dict[str, None] = {}
-    said: Expected = expected(line.row, line.profile)
+    wanted: Expected = expected(line.row, line.profile)
     for scenario in line.scenarios:
         with ScriptedGateway(tables) as gateway:
-            scenario(gateway, said)
+            scenario(gateway, wanted)
             rules |= dict.fromkeys(gateway.rules())
     about = [*_asked_rules(line, tables), *(rule for rule in rules if rule.split(".")[0] in _tables_of(line.row))]
     citing = [rule for rule in about if line.row in SOURCES[rule]]

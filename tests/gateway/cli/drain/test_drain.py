@@ -80,9 +80,9 @@ def drain(old: GatewayProcess, new: GatewayProcess, capsys: pytest.CaptureFixtur
 
     def once(queue: str, *words: str, url: str = "") -> Drained:
         code = run(["drain", url or f"amqp://{old.address}", queue, *words, "--config", str(new.config_path), "--json"])
-        said = capsys.readouterr()
-        complaints = [line for line in said.err.splitlines() if not line.endswith(" a second")]  # progress
-        return code, json.loads(said.out) if said.out else {}, "\n".join(complaints)
+        output = capsys.readouterr()
+        complaints = [line for line in output.err.splitlines() if not line.endswith(" a second")]  # progress
+        return code, json.loads(output.out) if output.out else {}, "\n".join(complaints)
 
     return once
 
@@ -95,9 +95,9 @@ def test_octets_are_kept(old: GatewayProcess, new: GatewayProcess, drain: Any) -
     bare = bare[section_offsets(bare)[PROPERTIES] :]
     footer = encode(Described(0x78, {Symbol("x-opt-sum"): 7}))
     fill(old.address, "q.octets", [header + hop + annotations + bare + footer, *numbered(3)])
-    code, said, err = drain("q.octets")
-    assert (code, err, said["stored"], said["refused"]) == (0, "", 4, 0), said
-    assert said["counted"]["realm_after"] - said["counted"]["realm_before"] == 4 and said["differences"] == []
+    code, output, err = drain("q.octets")
+    assert (code, err, output["stored"], output["refused"]) == (0, "", 4, 0), output
+    assert output["counted"]["realm_after"] - output["counted"]["realm_before"] == 4 and output["differences"] == []
     first, *others = taken(new.address, "q.octets")
     assert first == encode(Described(0x70, [True, UByte(7), UInt(3_600_000)])) + annotations + bare + footer
     assert others == numbered(3), "in order"
@@ -124,10 +124,10 @@ def test_a_kill_loses_nothing_and_doubles_nothing(
     queue = f"q.killed-{point}"
     fill(old.address, queue, numbered(400))
     killed(old, new, queue, f"{point}:2")
-    code, said, err = drain(queue)
-    assert (code, err) == (0, ""), said
-    assert said["known"] == (100 if point == "stored" else 0), "the second batch, which the source gives again"
-    assert said["known_ids"] == ([f"id-{n}" for n in range(50, 70)] if point == "stored" else [])
+    code, output, err = drain(queue)
+    assert (code, err) == (0, ""), output
+    assert output["known"] == (100 if point == "stored" else 0), "the second batch, which the source gives again"
+    assert output["known_ids"] == ([f"id-{n}" for n in range(50, 70)] if point == "stored" else [])
     assert taken(new.address, queue) == numbered(400) and taken(old.address, queue) == []
 
 
@@ -136,25 +136,25 @@ def test_messages_without_an_id_are_stored_again_and_counted(
 ) -> None:
     fill(old.address, "q.nameless", [*numbered(100, ids=False), *numbered(100, ids=False)])
     killed(old, new, "q.nameless", "stored:1")
-    code, said, _ = drain("q.nameless")
-    assert (code, said["known"], said["doubtful"]) == (0, 0, 50)
+    code, output, _ = drain("q.nameless")
+    assert (code, output["known"], output["doubtful"]) == (0, 0, 50)
     found = Counter(body_of(each) for each in taken(new.address, "q.nameless"))
     assert found == Counter({str(n): 3 if n < 50 else 2 for n in range(100)}), "the duplicates are those that it counts"
 
 
 def test_several_nodes_get_every_message(old: GatewayProcess, new: GatewayProcess, drain: Any) -> None:
     fill(old.address, "q.spread", numbered(60))
-    code, said, err = drain("q.spread", "--to", "q.one", "--to", "q.two")
-    assert (code, err, said["stored"]) == (0, "", 60), said
+    code, output, err = drain("q.spread", "--to", "q.one", "--to", "q.two")
+    assert (code, err, output["stored"]) == (0, "", 60), output
     assert taken(new.address, "q.one") == taken(new.address, "q.two") == numbered(60)
 
 
 def test_a_full_node_ends_it_and_a_later_run_goes_on(old: GatewayProcess, new: GatewayProcess, drain: Any) -> None:
     new.command("node", "create", "q.full", "--capacity-events", "120", "--honour-capacity", "true")
     fill(old.address, "q.full", numbered(200))
-    code, said, err = drain("q.full")
+    code, output, err = drain("q.full")
     assert code == 1, err
-    assert "q.full: it is full" in err and f"{said['stored']} messages were moved before that" in err
+    assert "q.full: it is full" in err and f"{output['stored']} messages were moved before that" in err
     new.command("node", "set", "q.full", "capacity-events=none", "honour-capacity=false")
     until(lambda: drain("q.full")[0] == 0, "the gateway to follow the change")
     assert taken(new.address, "q.full") == numbered(200)
@@ -163,9 +163,9 @@ def test_a_full_node_ends_it_and_a_later_run_goes_on(old: GatewayProcess, new: G
 def test_what_is_refused_stays_and_is_named(old: GatewayProcess, new: GatewayProcess, drain: Any) -> None:
     large = bytes(Message(id="large", body="x" * SIZE_MAX).encode())
     fill(old.address, "q.refused", [*numbered(10), large, *numbered(5)])
-    code, said, _ = drain("q.refused")
-    assert (code, said["stored"], said["refused"]) == (1, 15, 1)
-    [why] = said["refusals"]
+    code, output, _ = drain("q.refused")
+    assert (code, output["stored"], output["refused"]) == (1, 15, 1)
+    [why] = output["refusals"]
     assert why.startswith(f"large: amqp:link:message-size-exceeded: q.refused takes messages of {SIZE_MAX} octets")
     assert taken(old.address, "q.refused") == [large]
 
@@ -176,8 +176,8 @@ def test_a_message_that_does_not_arrive_is_seen_in_the_counts(
     store = Destination.store
     monkeypatch.setattr(Destination, "store", lambda self, messages, record: store(self, messages[1:], record))
     fill(old.address, "q.lossy", numbered(10))
-    code, said, _ = drain("q.lossy")
-    assert code == 1 and said["differences"] == ["the destination counts 9 messages more than before, 10 were stored"]
+    code, output, _ = drain("q.lossy")
+    assert code == 1 and output["differences"] == ["the destination counts 9 messages more than before, 10 were stored"]
 
 
 def test_one_drain_of_a_queue_at_a_time(old: GatewayProcess, new: GatewayProcess, drain: Any) -> None:
@@ -198,10 +198,10 @@ def test_one_drain_of_a_queue_at_a_time(old: GatewayProcess, new: GatewayProcess
 def test_what_is_refused_at_the_start(
     old: GatewayProcess, new: GatewayProcess, drain: Any, authority: Authority
 ) -> None:
-    code, said, err = drain("nowhere")
-    assert (code, said) == (1, {}) and "nowhere: the peer refuses the link: amqp:not-found" in err
-    code, said, err = drain("q.a", "--to", "nowhere")
-    assert (code, said) == (1, {}) and "nowhere: the peer refuses the link: amqp:not-found" in err
+    code, output, err = drain("nowhere")
+    assert (code, output) == (1, {}) and "nowhere: the peer refuses the link: amqp:not-found" in err
+    code, output, err = drain("q.a", "--to", "nowhere")
+    assert (code, output) == (1, {}) and "nowhere: the peer refuses the link: amqp:not-found" in err
     code, _, err = drain("q.a", "--ledger", "nowhere")
     assert code == 1 and "nowhere: the peer refuses the link" in err and "realmgate node create nowhere" in err
     code, _, err = drain("q.a", url=f"amqp://alice:hidden-word@{old.address}")
@@ -209,8 +209,8 @@ def test_what_is_refused_at_the_start(
     secured = f"amqps://localhost:{old.ports['amqps']}"
     code, _, err = drain("q.a", url=secured)
     assert code == 2 and "certificate verify failed" in err and "--from-ca FILE" in err
-    code, said, err = drain("q.a", "--from-ca", str(authority.certificate), url=secured)
-    assert (code, err, said["stored"]) == (0, "", 0)
+    code, output, err = drain("q.a", "--from-ca", str(authority.certificate), url=secured)
+    assert (code, err, output["stored"]) == (0, "", 0)
     code, _, err = drain("q.a", url="http://127.0.0.1:1")
     assert code == 2 and "FROM-URL is no address of AMQP: write amqp://HOST:PORT" in err
     code, _, err = drain("q.a", url="amqp://127.0.0.1:1")

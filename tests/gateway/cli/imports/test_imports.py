@@ -22,8 +22,8 @@ HERE = Path(__file__).parent
 def imported(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, list[dict[str, Any]], str, str]:
     """Exit code, nodes, their text, notes."""
     code = main(["import", *map(str, words)])
-    said = capsys.readouterr()
-    return code, yaml.safe_load(said.out) or [], said.out, said.err
+    output = capsys.readouterr()
+    return code, yaml.safe_load(output.out) or [], output.out, output.err
 
 
 def named(nodes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
