@@ -135,7 +135,7 @@ def measure(repeat: int, rate: int, seconds: float) -> list[dict[str, Any]]:
     return samples
 
 
-def told(samples: list[dict[str, Any]]) -> list[str]:
+def lines_of(samples: list[dict[str, Any]]) -> list[str]:
     """A line a case."""
     none = median(each["p99_us"] for each in samples if each["case"] == "none")
     lines = []
@@ -159,7 +159,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds: the console and the gateway are stopped
     started = time.strftime("%Y-%m-%dT%H%M")
     samples = measure(arguments.repeat, arguments.rate, arguments.seconds)
-    lines = told(samples)
+    lines = lines_of(samples)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     if arguments.record:
         result = {"command": " ".join(sys.argv[1:]), "lines": lines, "samples": samples}

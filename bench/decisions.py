@@ -38,7 +38,7 @@ def decisions(count: int = _COUNT) -> dict[str, Any]:
     }
 
 
-def told(figures: dict[str, Any]) -> list[str]:
+def lines_of(figures: dict[str, Any]) -> list[str]:
     """Lines of the report."""
     settle, check = figures["settle_us"], figures["check_s"]
     return [

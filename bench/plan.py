@@ -124,20 +124,20 @@ class Plan:
             try:
                 for row, report in take(f"bench-{self.queues}"):
                     taken.append((row, report))
-                    say(f"  {told(row, system, report)}")
+                    say(f"  {line_of(row, system, report)}")
             except RunFailed as failure:
                 self.failures.append(f"{system}, {case.size} B, {case.in_flight} in flight: {failure}")
                 say(f"FAILED: {self.failures[-1]}")
                 break
             if self.machine.is_steady() or len(self.retaken) >= RETAKEN_MAX:
                 break
-            self.retaken.extend(told(row, system, report) for row, report in taken)
+            self.retaken.extend(line_of(row, system, report) for row, report in taken)
             say("  the cores have slowed down meanwhile: once more")
         for row, report in taken:
             self.samples[(row, system, case.size, case.in_flight)].append(report)
 
 
-def told(row: str, system: str, report: dict[str, Any]) -> str:
+def line_of(row: str, system: str, report: dict[str, Any]) -> str:
     what = f"p99 {report['latency_us']['p99']:,} us at " if row == "accept" else ""
     return f"{row:6} {system:8} {what}{report['rate']:>10,.0f} msg/s, {report['foreign_cpu']:.0%} used by others"
 

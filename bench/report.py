@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.decisions import decisions, told
+from bench.decisions import decisions, lines_of
 from bench.plan import Plan
 
 ROOT = Path(__file__).parent.parent
@@ -69,7 +69,12 @@ def markdown(results: dict[str, Any]) -> str:
     lines += [_line(row, figures) for row in sorted({key[:3] for key in figures}, key=_order)]
     lines += ["", "## Required", "", *_required(figures)]
     if "decisions" in results:  # those of earlier days have none
-        lines += ["", "## Decisions of the mapping tables", "", *(f"- {line}" for line in told(results["decisions"]))]
+        lines += [
+            "",
+            "## Decisions of the mapping tables",
+            "",
+            *(f"- {line}" for line in lines_of(results["decisions"])),
+        ]
     if results["memory"]:
         lines += ["", "## Memory of the gateway on Kafka", "", _memory(results["memory"]["points"])]
     if results.get("retaken"):

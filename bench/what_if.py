@@ -109,11 +109,11 @@ def measured(machine: Machine, landed: Landed, offsets: int, scratch: Path, coun
     assert answer.deliveries.all == count, answer.deliveries
     return {
         "start_s": round(started - began, 1), "decide_s": round(ended - started, 1), "start_cpu_s": round(cpu, 1),
-        "decide_cpu_s": round(all_cpu - cpu, 1), **_told(answer),
+        "decide_cpu_s": round(all_cpu - cpu, 1), **_counts(answer),
     }  # fmt: skip
 
 
-def _told(answer: Answer) -> dict[str, int]:
+def _counts(answer: Answer) -> dict[str, int]:
     totals = answer.deliveries
     return {"alike": totals.alike, "differently": totals.differently, "undecided": totals.undecided}
 

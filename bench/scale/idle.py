@@ -39,7 +39,7 @@ def idle(world: World, links: int) -> dict[str, Any]:
         began = time.process_time()
         gateway.poll()
         if gateway.touched:  # it is here
-            sent += sum(said(connection, TRANSFER) for connection in gateway.touched)
+            sent += sum(count_of(connection, TRANSFER) for connection in gateway.touched)
             gateway.touched.clear()
             told += time.process_time() - began
     realm.kill()
@@ -62,7 +62,7 @@ def until_quiet(gateway: Gateway, connections: list[Connection], links: int) -> 
     while attaches < links:
         assert time.monotonic() < until, f"{attaches} of {links} attached"
         gateway.poll()
-        attaches += sum(said(connection, ATTACH) for connection in connections)
+        attaches += sum(count_of(connection, ATTACH) for connection in connections)
         time.sleep(0.0005)
     for _ in range(200):
         gateway.poll()
@@ -76,6 +76,6 @@ def cost_us(gateway: Gateway) -> float:
     return round(1e6 * (time.process_time() - began) / TURNS, 1)
 
 
-def said(connection: Connection, descriptor: bytes) -> int:
+def count_of(connection: Connection, descriptor: bytes) -> int:
     """How many frames of that kind it has to send now."""
     return b"".join(connection.data_to_send()).count(descriptor)

@@ -37,7 +37,7 @@ class Incoming(Link):
         self._overdrawn: Callable[[int], None]
         self.forget_unfinished: Callable[[Incoming], object] = _nothing  # what is here of a message is not kept
         self.arrived: list[int] = []  # pointers of deliveries that have no seq yet, in order
-        self._told: set[int] = set()  # pointers of those that have their outcome, and wait for that
+        self._answered: set[int] = set()  # pointers of those that have their outcome, and wait for that
         self._first: set[int] = set()  # pointers of those whose transfers asked for the other way
         self._runs: deque[tuple[int, list[int]]] = deque()  # first seq, pointers: not in the dict
 
@@ -113,7 +113,7 @@ class Incoming(Link):
                 self._first.discard(number)
                 lib.pn_delivery_settle(delivery(number))
             else:
-                self._told.add(number)
+                self._answered.add(number)
 
     def _next_run(self, seqs: Sequence[int]) -> list[int]:
         """The pointers of those, where they are the ones that have waited longest: what mostly comes, for the price of
@@ -135,9 +135,9 @@ class Incoming(Link):
 
     def peer_settled(self, number: int) -> bool:
         """The publisher has settled that delivery; whether it had its outcome, so that it is done now."""
-        if number not in self._told:
+        if number not in self._answered:
             return False
-        self._told.discard(number)
+        self._answered.discard(number)
         lib.pn_delivery_settle(delivery(number))
         return True
 
@@ -203,7 +203,7 @@ class Incoming(Link):
     def _break_off(self) -> None:
         self.arrived, self.broken, self.unfinished = [], True, None
         self.forget_unfinished(self)
-        self._told, self._first = set(), set()
+        self._answered, self._first = set(), set()
 
 
 def _nothing(_: Incoming) -> None:

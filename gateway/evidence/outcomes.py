@@ -78,7 +78,7 @@ class Outcomes:
         self._append = append
         self._epoch_us = epoch_us
         self._next_seq = 1
-        self._told = Intervals()
+        self._reported = Intervals()
         self._low = self._written_low = 1
         self._groups: dict[int, _Group] = {}
         self._count = 0  # outcomes since the last record
@@ -117,7 +117,7 @@ class Outcomes:
 
     def _close(self, seqs: Sequence[int]) -> None:
         first, last = seqs[0], seqs[-1]
-        reported = self._told
+        reported = self._reported
         if last - first + 1 == len(seqs) and (type(seqs) is range or _is_dense(seqs)):
             if first == self._low and not reported:  # in order, as of most publishers
                 self._low = last + 1

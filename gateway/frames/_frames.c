@@ -151,8 +151,8 @@ static size_t of_run(const unsigned char *at, size_t left, const run *of, list *
         return 0;
     if (!of->like)
         return is_silent(fields, MORE) ? size : 0;
-    ptrdiff_t said = fields->count > MORE ? fields->end - fields->at[MORE] : 0;
-    return said && said == of->end - of->like && memcmp(fields->at[MORE], of->like, (size_t)said) == 0 ? size : 0;
+    ptrdiff_t length = fields->count > MORE ? fields->end - fields->at[MORE] : 0;
+    return length && length == of->end - of->like && memcmp(fields->at[MORE], of->like, (size_t)length) == 0 ? size : 0;
 }
 
 /* The frames of a run without their payloads, and the places of those. */
@@ -220,10 +220,10 @@ typedef struct {
     uint32_t low, high;
     const char *transaction;        /* its txn-id; NULL outside of a transaction */
     Py_ssize_t transaction_size;
-} said;
+} disposition;
 
 /* The transaction that the state names. The frame was checked before: a txn-id is there. */
-static void read_transaction(const list *fields, said *one)
+static void read_transaction(const list *fields, disposition *one)
 {
     one->transaction = NULL;
     if (!says(fields, STATE) || *fields->at[STATE] != DESCRIBED || fields->at[STATE][2] != TRANSACTIONAL_STATE)
@@ -233,7 +233,7 @@ static void read_transaction(const list *fields, said *one)
     one->transaction_size = identity[1];
 }
 
-static bool read_disposition(const unsigned char *at, size_t left, uint32_t channel, said *one)
+static bool read_disposition(const unsigned char *at, size_t left, uint32_t channel, disposition *one)
 {
     list fields;
     one->size = read_frame(at, left, DISPOSITION, &fields);
@@ -252,7 +252,7 @@ static bool read_disposition(const unsigned char *at, size_t left, uint32_t chan
 }
 
 /* The same again, about other deliveries. */
-static bool read_like(const unsigned char *at, size_t left, said *one)
+static bool read_like(const unsigned char *at, size_t left, disposition *one)
 {
     size_t between = one->last - one->first;
     if (!one->at || left < one->size || memcmp(at, one->at, one->first + 1) != 0 ||
@@ -265,7 +265,7 @@ static bool read_like(const unsigned char *at, size_t left, said *one)
     return true;
 }
 
-static PyObject *told(PyObject *self, PyObject *args)
+static PyObject *dispositions(PyObject *self, PyObject *args)
 {
     Py_buffer data;
     Py_ssize_t position;
@@ -275,7 +275,7 @@ static PyObject *told(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*nILK", &data, &position, &channel, &stated, &given))
         return NULL;
     uint32_t known = given < INT32_MAX ? (uint32_t)given : INT32_MAX; /* so many back from the last one */
-    said one = {.at = NULL}, of = {.at = NULL};
+    disposition one = {.at = NULL}, of = {.at = NULL};
     unsigned long long named = 0;
     for (;;) {
         const unsigned char *at = (const unsigned char *)data.buf + position;
@@ -356,11 +356,11 @@ static PyMethodDef methods[] = {
      "those of one link end, its handle, the delivery-id that is next, and, where they are many, their frames without "
      "payloads and where those are. `like`: the posted transfer that they go on from, or -1. `next`: the delivery-id "
      "that the first must have, or -1: any."},
-    {"told", told, METH_VARARGS,
-     "told(data, position, channel, stated, given): where the receiver's plain dispositions end that follow from there "
-     "on, each about later deliveries than `stated` and than the one before, all in one transaction or none; the last "
-     "delivery that they speak of, how many they name, and the txn-id or None. "
-     "`given`: how many deliveries there were."},
+    {"dispositions", dispositions, METH_VARARGS,
+     "dispositions(data, position, channel, stated, given): where the receiver's plain dispositions end that follow "
+     "from there on, each about later deliveries than `stated` and than the one before, all in one transaction or "
+     "none; the last delivery that they speak of, how many they name, and the txn-id or None. `given`: how many "
+     "deliveries there were."},
     {"flowed", flowed, METH_VARARGS,
      "flowed(data, position): the handle of a plain flow, -1 where it is of the session, None where it is none."},
     {NULL, NULL, 0, NULL},

@@ -186,7 +186,7 @@ class FrameReader:
         if session is None:
             return position
         before = spoken.highest.get(channel, -1)
-        behind, high, count, transaction = plain_frames.told(data, position, channel, before, session.given)
+        behind, high, count, transaction = plain_frames.dispositions(data, position, channel, before, session.given)
         if behind > position:
             spoken.highest[channel] = high
             if transaction is not None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.frames._frames import cut, describe, flowed, know, told
+from gateway.frames._frames import cut, describe, dispositions, flowed, know
 from gateway.frames.frames import DISPOSITION, FLOW, TRANSFER
 from gateway.frames.performatives import COMPOSITES, PRIMITIVE, Composite, Field, providing
 from transformers.codec import decode
 from transformers.codec.formats import VARIABLE, WIDTHS
 
-__all__ = ["ANY_ID", "cut", "flowed", "told"]
+__all__ = ["ANY_ID", "cut", "dispositions", "flowed"]
 
 ANY_ID: Final = -1  # for the delivery-id that is next: the session has had none
 

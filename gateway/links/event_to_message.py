@@ -31,7 +31,7 @@ class EventToMessage:
 
     def __init__(self) -> None:
         self._transformers: dict[str, EventTransformer | None] = {}
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def message(self, key: bytes | None, value: bytes) -> bytes:
         """What consumers are given of an event that is no message as it stands."""
@@ -84,8 +84,8 @@ class EventToMessage:
         return self._transformers[name]
 
     def _tell(self, name: str, error: Exception) -> None:
-        if name not in self._told:
-            self._told.add(name)
+        if name not in self._logged:
+            self._logged.add(name)
             description = f"{type(error).__name__}: {error}"[:300]
             log.error(
                 "transformer %r could not restore an event, which is given as a native one: %s", name, description

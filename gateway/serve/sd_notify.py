@@ -37,7 +37,7 @@ class SdNotify:
         self._progress = progress
         self._gateway: Gateway | None = None
         self._lock = Lock()  # the last message to systemd holds
-        self._said, self._is_ready, self._has_failed = "", False, False
+        self._last_status, self._is_ready, self._has_failed = "", False, False
         if self._address:
             Thread(target=self._look, name="sd_notify", daemon=True).start()
 
@@ -63,8 +63,8 @@ class SdNotify:
         if gateway is None:
             status = f"STATUS={progress.state}: {progress.words}"
             is_ready = progress.state == "standby"
-            if (status, is_ready) != (self._said, self._is_ready):
-                self._said, self._is_ready = status, is_ready
+            if (status, is_ready) != (self._last_status, self._is_ready):
+                self._last_status, self._is_ready = status, is_ready
                 self._send(*["READY=1"] * is_ready, status)
         if self._watchdog_s and (gateway is None or gateway.clock.monotonic_s() - gateway.turned_s <= TURN_AGE_MAX_S):
             self._send("WATCHDOG=1")

@@ -26,7 +26,7 @@ ANY = "any"
 _FACTS = ("code", "realm", "moment", "stage", "when")
 _SAID = ("cause", "answer", "condition", "class", "scope", "retry", "retry_after_ms")
 COLUMNS = (*_FACTS, *_SAID, "rule")
-_Told = tuple[str, str, str, str]  # when, condition, class, rules
+_Answer = tuple[str, str, str, str]  # when, condition, class, rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ErrorLine:
 def error_lines(errors: Errors, tables: TableSet, code: str | None = None) -> Iterator[ErrorLine]:
     """Every line of one profile, or those of one code."""
     answered = {
-        (moment, answer): [*_told(tables, moment, answer)]
+        (moment, answer): [*_answers(tables, moment, answer)]
         for moment, answers in ANSWERS.items()
         for answer in answers.values()
     }
@@ -94,7 +94,7 @@ def _stages(log: str, cause: str, moment: str) -> Iterable[tuple[str, str]]:
     return [(ANY, cause_at(log, cause, moment, "sent"))] if len({*causes.values()}) == 1 else causes.items()
 
 
-def _told(tables: TableSet, moment: str, answer: str) -> Iterator[_Told]:
+def _answers(tables: TableSet, moment: str, answer: str) -> Iterator[_Answer]:
     """What the table says to an answer: one line where condition and class are the same whatever else is so; then those
     of peers whose source does not list an outcome, where their answer differs."""
     table = tables[TABLES_OF[moment]]
@@ -109,20 +109,20 @@ def _told(tables: TableSet, moment: str, answer: str) -> Iterator[_Told]:
         facts = table.facts(decision.cell)
         if facts == {**facts, **listed}:
             usual.append(decision)
-        elif _told_by(table.decide(**{**facts, **listed})) != _told_by(decision):
+        elif _heard(table.decide(**{**facts, **listed})) != _heard(decision):
             unlisted.append(decision)
     yield from _grouped(part, tables, usual, usual)
     yield from _grouped(part, tables, unlisted, [*usual, *unlisted])
 
 
-def _told_by(decision: Decision) -> tuple[str, str]:
+def _heard(decision: Decision) -> tuple[str, str]:
     return decision.then["condition"] or "", decision.then["class"] or ""
 
 
-def _grouped(part: Slice, tables: TableSet, decisions: list[Decision], everything: list[Decision]) -> Iterator[_Told]:
+def _grouped(part: Slice, tables: TableSet, decisions: list[Decision], everything: list[Decision]) -> Iterator[_Answer]:
     groups: dict[tuple[str, str], list[Decision]] = {}
     for decision in decisions:
-        groups.setdefault(_told_by(decision), []).append(decision)
+        groups.setdefault(_heard(decision), []).append(decision)
     for (condition, word), alike in groups.items():
         when = _when(part, tables, alike, everything) if len(alike) < len(everything) else ""
         rules = dict.fromkeys(f"{part.name}.{decision.rule}" for decision in alike)

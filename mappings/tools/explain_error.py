@@ -61,7 +61,7 @@ def explain_error(errors: Errors, rules: RuleBook, tables: TableSet, question: d
         f"  cause    {error.cause}",
         f"  scope    {error.scope}",
         f"  retry    {error.retry}{waits}",
-        *_said(error.say),
+        *_sentences(error.say),
         f"  because  {error.because}",
     ]
     for line in lines_of_code:
@@ -69,7 +69,7 @@ def explain_error(errors: Errors, rules: RuleBook, tables: TableSet, question: d
     return lines
 
 
-def _said(say: Saying) -> list[str]:
+def _sentences(say: Saying) -> list[str]:
     if not say.at:
         return [f"  say      {say.usual}"]
     return [f"  say      {moment}: {text}" for moment, text in say.at if moment in WAITED]

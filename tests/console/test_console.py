@@ -21,7 +21,7 @@ from tests.console.scripted_admin import scripted_admin
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
-from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway, told
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, realmgate, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.consumer_errors import BAD, given_back
 from tests.kit.wire.logins import PASSWORD, connect
@@ -93,7 +93,7 @@ def test_a_misspelt_queue_is_found(gateway: GatewayProcess, console: ConsoleProc
     [problem] = [each for each in console.json("/overview.json")["open"]["first"] if each["kind"] == "node-unknown"]
     assert problem["who"] == "shop-batch-1, user anonymous, 127.0.0.1"
     assert problem["rule"] == "attach.refuse-an-unknown-node"
-    shown = told("problems", "--gateway", Watch.of(gateway).url)[1]
+    shown = realmgate("problems", "--gateway", Watch.of(gateway).url)[1]
     assert all(problem[name] in shown for name in ("words", "more", "who", "rule", "remedy")), shown
     status, headers, body = console.get("/errors.csv?table=fatal&q=ordres")
     assert (status, headers["content-type"]) == (200, "text/csv; charset=utf-8") and "ordres" in body
@@ -129,7 +129,7 @@ def test_what_was_counted_earlier_is_shown(gateway: GatewayProcess, console: Con
     assert "counted until" in page and "None is kept, or none was written." in page and "orders" in page
     document = console.json("/history.json?span=1h&node=orders")
     [value] = [each["value"] for each in document["facts"] if each["name"] == "In"]
-    shown = told(*document["command"].split()[1:], "--gateway", watch.url)[1]
+    shown = realmgate(*document["command"].split()[1:], "--gateway", watch.url)[1]
     assert value >= counted and re.search(rf"^TOTAL +{value} ", shown, re.MULTILINE), shown
     assert None in document["charts"][0]["series"], "what was before the gateway is not known"
     status, headers, body = console.get("/history.csv?table=errors&span=1h")

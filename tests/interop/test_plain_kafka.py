@@ -132,7 +132,7 @@ def test_kafka_shows_the_true_lag_of_a_durable(served: GatewayProcess) -> None:
             other.publisher("news", "channel")
             transaction = other.begun()
             other.post(transaction, frames.message(b"more"))
-            other.told(1)
+            other.dispositions(1)
             assert other.discharge(transaction) == "accepted"
         peer.credit(1)
         [more] = peer.receive(1)

@@ -14,7 +14,7 @@ from transformers.codec import DecodeError
 from transformers.events.column import Column
 from transformers.events.shapes import numbered
 from transformers.message.annotation_keys import check_annotations
-from transformers.message.header import said_fields
+from transformers.message.header import section_fields
 from transformers.message.marks import marks
 from transformers.message.sections import (
     BODY,
@@ -32,7 +32,7 @@ class Basic:
 
     def transform_column(self, messages: Column, key_prefix: bytes, first_seq: int) -> Column | None:
         """The keys of messages that are events as they are; see `transformers.Transformer`."""
-        return numbered(messages, key_prefix, first_seq, _said, _read)
+        return numbered(messages, key_prefix, first_seq, _suffix, _read)
 
     def transform_columns(
         self, messages: Sequence[bytes], key_prefix: bytes, first_seq: int
@@ -60,9 +60,9 @@ class Basic:
         return keys, values
 
 
-def _said(section: bytes, places: bytes) -> bytes:
+def _suffix(section: bytes, places: bytes) -> bytes:
     """See `shapes.Suffix`."""
-    return b";" + said_fields(section) + places
+    return b";" + section_fields(section) + places
 
 
 def _read(message: bytes) -> tuple[bytes, bytes] | None:
@@ -97,4 +97,4 @@ def _event(message: bytes) -> tuple[bytes, bytes, int]:
 def _fields(section: bytes, properties: int, application: int, body: int) -> bytes:
     """`DURABLE;PRIORITY;TTL;PROPERTIES;APPLICATION;BODY`."""
     places = ";".join("" if place < 0 else str(place) for place in (properties, application, body))
-    return said_fields(section) + f";{places}".encode()
+    return section_fields(section) + f";{places}".encode()

@@ -23,7 +23,7 @@ class Opaque:
 
     def transform_column(self, messages: Column, key_prefix: bytes, first_seq: int) -> Column | None:
         """The keys of messages that are events as they are; see `transformers.Transformer`."""
-        return numbered(messages, key_prefix, first_seq, _said, _read)
+        return numbered(messages, key_prefix, first_seq, _suffix, _read)
 
     def transform_columns(
         self, messages: Sequence[bytes], key_prefix: bytes, first_seq: int
@@ -46,7 +46,7 @@ class Opaque:
         return keys, values
 
 
-def _said(_section: bytes, _places: bytes) -> bytes:
+def _suffix(_section: bytes, _places: bytes) -> bytes:
     """See `shapes.Suffix`."""
     return b""
 

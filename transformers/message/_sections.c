@@ -65,7 +65,7 @@ static PyObject *offsets(PyObject *module, PyObject *message)
 }
 
 /* Writes ";" and a place before `to`, nothing behind it where there is none; returns where it begins. */
-static char *said(char *to, Py_ssize_t place)
+static char *digits(char *to, Py_ssize_t place)
 {
     if (place >= 0)
         do
@@ -100,7 +100,7 @@ static PyObject *unmarked(PyObject *module, PyObject *const *arguments, Py_ssize
     if ((body = found_body(octets, there, size, found, &inside)) < 0 || found[1] >= 0 || found[2] >= 0 ||
         (found[3] >= 0 && octets[found[3] + SMALL + 1] > BEFORE_GROUP))
         Py_RETURN_NONE;
-    begin = said(said(said(end, body), found[4]), found[3]);
+    begin = digits(digits(digits(end, body), found[4]), found[3]);
     PyObject *three = PyTuple_New(3);
     if (!three)
         return NULL;

@@ -55,12 +55,12 @@ def read_header(section: bytes) -> Header:
 def header_fields(message: bytes, offsets: Offsets) -> bytes:
     """`DURABLE;PRIORITY;TTL` of a message, as the identity of its event says them (docs/records.md, *Event key*)."""
     if offsets[0] != 0:
-        return said_fields(b"")
-    return said_fields(message[: min(offset for offset in offsets[1:] if offset >= 0)])
+        return section_fields(b"")
+    return section_fields(message[: min(offset for offset in offsets[1:] if offset >= 0)])
 
 
 @functools.lru_cache(maxsize=4096)
-def said_fields(section: bytes) -> bytes:
+def section_fields(section: bytes) -> bytes:
     """The same of a header section; empty: there is none."""
     header = read_header(section) if section else Header()
     ttl = f"T{header.ttl_ms}" if header.ttl_ms else ""  # none and 0 both mean: for ever

@@ -22,15 +22,15 @@ def message_of(value: bytes, headers: Iterable[tuple[str, bytes | None]] = ()) -
     last = dict(headers)
     section = b""
     if last:
-        pairs = [(name, None if octets is None else _said(octets)) for name, octets in last.items()]
+        pairs = [(name, None if octets is None else _text_or_octets(octets)) for name, octets in last.items()]
         section = encode(Described(_APPLICATION, AmqpMap(pairs)))
-    body = _said(value)
+    body = _text_or_octets(value)
     if isinstance(body, str):
         return section + encode(Described(_AMQP_VALUE, body))
     return _OCTETS + section + encode(Described(_DATA, body))
 
 
-def _said(octets: bytes) -> str | bytes:
+def _text_or_octets(octets: bytes) -> str | bytes:
     try:
         return octets.decode()
     except UnicodeDecodeError:

@@ -49,7 +49,7 @@ def errors(watch: Watch, **query: Any) -> list[Row]:
     return found
 
 
-def found(watch: Watch, **query: Any) -> list[Row]:
+def errors_of(watch: Watch, **query: Any) -> list[Row]:
     """As soon as there are any."""
     end = time.monotonic() + DEADLINE_S
     while not (rows := errors(watch, **query)):
@@ -62,7 +62,7 @@ def expect(row: Row, **wanted: Any) -> None:
     assert {key: row[key] for key in wanted} == wanted, row
 
 
-def told(watch: Watch, *command: str) -> str:
+def printed(watch: Watch, *command: str) -> str:
     done = subprocess.run(
         [REALMGATE, *command, "--gateway", watch.url], capture_output=True, text=True, timeout=120, check=False
     )
@@ -79,14 +79,14 @@ def test_a_misspelt_queue_and_a_full_one_are_found(new_gateway: StartGateway, ki
     with Peer(gateway.port, container="shop") as peer:
         peer.send(frames.attach_sender("oders", 7, "to-oders"))
         assert peer.refused() == "amqp:not-found"
-        [row] = found(watch, node="oders")
+        [row] = errors_of(watch, node="oders")
         expect(row, what="attach", user="anonymous", container="shop", address="127.0.0.1", link="to-oders", count=1)
         expect(row, condition="amqp:not-found", rule="attach.refuse-an-unknown-node", direction="publish")
         assert row["class"] == "fatal"
         peer.publisher("small")
         states = peer.outcomes(len(peer.publish(*[MESSAGE] * 5)))
         assert "rejected:amqp:resource-limit-exceeded" in states.values()
-        [row] = found(watch, node="small", what="delivery")
+        [row] = errors_of(watch, node="small", what="delivery")
         expect(
             row,
             container="shop",
@@ -99,10 +99,10 @@ def test_a_misspelt_queue_and_a_full_one_are_found(new_gateway: StartGateway, ki
         assert run == watch.health()["run"] and int(seq) >= 1
         assert row["rule"].startswith("published.capacity-reached")
         assert row["class"] == "transient" and row["text"]
-    [row] = found(watch, node="oders")
+    [row] = errors_of(watch, node="oders")
     assert row["text"] == "oders: there is no node of this name"
     assert "did you mean orders?" in row["remedy"]
-    shown = told(watch, "errors", "--since", "10m", "--node", "oders")
+    shown = printed(watch, "errors", "--since", "10m", "--node", "oders")
     [remedy] = [at for at, line in enumerate(shown.splitlines()) if "did you mean orders?" in line]
     assert "refuse-an-unknown-node" in shown.splitlines()[remedy - 1], "below its row"
     assert "attach.refuse-an-unknown-node" in shown and "shop" in shown and "small" not in shown
@@ -112,11 +112,11 @@ def test_a_wrong_password_is_found_with_its_user(gateway: GatewayProcess) -> Non
     watch = Watch.of(gateway)
     with pytest.raises(proton.ConnectionException):
         connect(gateway, f"{PASSWORD}?", "PLAIN", user="ann")
-    [row] = found(watch, what="login", user="ann")
+    [row] = errors_of(watch, what="login", user="ann")
     expect(row, fault="failed-login", address="127.0.0.1", **{"class": "fatal"})
     assert watch.metrics()["realmgate_errors_total", ("fatal", "failed-login", "", "", "login")] >= 1
     assert PASSWORD not in json.dumps(row)
-    assert "failed-login" in told(watch, "errors", "--user", "ann")
+    assert "failed-login" in printed(watch, "errors", "--user", "ann")
     assert errors(watch, user="ann", since=row["at_us"]) == [row]
     assert errors(watch, user="ann", since=row["at_us"] + 1) == []
 
@@ -126,7 +126,7 @@ def test_a_mechanism_that_is_not_offered_is_found(gateway: GatewayProcess) -> No
     with Peer(gateway.port, begin=False) as peer:
         peer.send(b"HTTP/1.1 ")
         assert peer.closed()
-    [row] = [each for each in found(watch, what="login") if each["fault"] == "sasl"]
+    [row] = [each for each in errors_of(watch, what="login") if each["fault"] == "sasl"]
     expect(row, address="127.0.0.1", user=None)
 
 
@@ -140,7 +140,7 @@ def test_a_denied_attach_and_a_right_that_was_lost_are_found(gateway: GatewayPro
     denied = connect(gateway, PASSWORD, "PLAIN", user="ann")
     with pytest.raises(Exception, match="unauthorized-access"):
         denied.create_sender("guarded")
-    [row] = found(watch, answer="access-denied", user="ann")
+    [row] = errors_of(watch, answer="access-denied", user="ann")
     expect(row, what="attach", node="guarded", condition="amqp:unauthorized-access", native="not-granted")
     assert row["text"] == "guarded: its access list does not allow this user; ask its operator"
     gateway.command("acl", "grant", "user:ann", "publish", "--node", "guarded")
@@ -149,9 +149,9 @@ def test_a_denied_attach_and_a_right_that_was_lost_are_found(gateway: GatewayPro
         end = time.monotonic() + DEADLINE_S
         while time.monotonic() < end:
             sender.send(proton.Message(body="x"))
-    [row] = found(watch, answer="access-denied", user="ben")
+    [row] = errors_of(watch, answer="access-denied", user="ben")
     expect(row, what="delivery", node="guarded", link="loses-it", direction="publish", address="127.0.0.1")
-    shown = told(watch, "denials", "--since", "1h")
+    shown = printed(watch, "denials", "--since", "1h")
     assert "ann" in shown and "ben" in shown and "oders" not in shown
     for each in (connection, denied):
         each.close()
@@ -168,7 +168,7 @@ def test_a_message_that_is_too_large_is_found_with_its_node(gateway: GatewayProc
         half = frames.message(bytes(60_000))
         peer.send(frames.transfer(number, half, 0, more=True), frames.transfer(number, half, 0))
         assert peer.detached() == "amqp:link:message-size-exceeded"
-    [row] = found(watch, container="large")
+    [row] = errors_of(watch, container="large")
     condition = "amqp:link:message-size-exceeded"
     expect(row, what="fault", node="letters", condition=condition, user="anonymous", **{"class": "fatal"})
     [line] = [each for each in gateway.log_path.read_text().splitlines() if "peer fault message-too-large" in each]
@@ -188,7 +188,7 @@ def test_a_message_that_is_too_large_for_its_consumer_is_counted_and_found(gatew
         peer.gateway_handles[5], peer.delivered[5] = peer.expect("attach").field(1), 0
         peer.credit(10, 5)
         assert len(peer.receive(1, 5)) == 1, "the other one"
-    [row] = found(watch, container="narrow", what="delivery")
+    [row] = errors_of(watch, container="narrow", what="delivery")
     expect(row, node="parcels", fault="too-large-for-the-consumer", rule="settle.too-large-returns-elsewhere", count=1)
     expect(row, user="anonymous", link="sub", direction="subscribe", answer="done")
     assert row["remedy"].startswith("let the consumer take larger messages (its max-message-size)")
@@ -239,7 +239,7 @@ def test_a_flood_of_one_peer_pushes_out_nothing_of_another(gateway: GatewayProce
             peer.send(frames.attach_sender(f"no-{number}", 0, f"link-{number}"))
             assert peer.refused() == "amqp:not-found"
             peer.send(frames.detach(0))
-    rows = found(watch, container="flooding", limit=1000)
+    rows = errors_of(watch, container="flooding", limit=1000)
     assert len(rows) <= PEER_ENTRIES
     assert sum(row["count"] for row in rows) <= count
     assert max(row["more"] for row in errors(watch, limit=1000)) > count / 2
@@ -277,7 +277,7 @@ def test_clients_without_an_id_hide_nothing_of_another_container(new_gateway: St
         peer.publisher("paid")
         states = peer.outcomes(len(peer.publish(*[MESSAGE] * 50)))
     refused = sum(str(state).startswith("rejected") for state in states.values())
-    [full] = found(watch, node="paid")
+    [full] = errors_of(watch, node="paid")
     expect(full, count=refused, container="billing", more=0)
     rows = errors(watch, node="ordres")
     assert len(rows) <= 2 and sum(row["count"] for row in rows) == 60, "one a minute"

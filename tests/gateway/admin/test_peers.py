@@ -57,7 +57,7 @@ def until(reached: Callable[[], Any], shown: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-def told(watch: Watch, *command: str) -> str:
+def printed(watch: Watch, *command: str) -> str:
     done = subprocess.run(
         [REALMGATE, *command, "--gateway", watch.url], capture_output=True, text=True, timeout=120, check=False
     )
@@ -80,7 +80,7 @@ def test_a_connection_is_shown_with_who_it_is_and_its_client(gateway: GatewayPro
     assert before_us <= row["since_us"] <= time.time_ns() // 1000
     named = [each["client"] for each in rows(watch, "connections")]
     assert properties in named
-    shown = told(watch, "connections")
+    shown = printed(watch, "connections")
     assert row["id"] in shown and "shop 1.2" in shown and watch.url in shown
     client.close()
     connection.close()
@@ -117,7 +117,7 @@ def test_links_show_what_became_of_their_deliveries_and_what_is_unsettled(new_ga
         assert (publisher["outcomes"], publisher["node"], publisher["kind"]) == ({"accepted": 5}, "held", "publisher")
         assert (publisher["unsettled"], publisher["oldest_unsettled_s"], publisher["without_credit_s"]) == (0, None, 0)
         assert publisher["credit"] > 0
-        shown = told(watch, "links", "--node", "held")
+        shown = printed(watch, "links", "--node", "held")
         assert "accepted 5" in shown and row["id"] in shown
 
 
@@ -179,7 +179,7 @@ def test_a_connection_is_closed_with_a_reason_and_the_log_says_by_whom(gateway: 
         peer.consumer("closing", credit=1)
         peer.receive(1)
         [row] = rows(watch, "connections", container="stuck")
-        assert row["id"] in told(watch, "connection", "close", row["id"], "--reason", "it holds order 4711")
+        assert row["id"] in printed(watch, "connection", "close", row["id"], "--reason", "it holds order 4711")
         closed = peer.expect("close")
         assert closed.condition == "amqp:connection:forced"
         assert "it holds order 4711" in closed.field(0).value[1]

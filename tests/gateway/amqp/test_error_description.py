@@ -81,7 +81,7 @@ def test_a_coordinator_says_what_to_do_too(gateway: ScriptedGateway) -> None:
         transaction = peer.begun()
         peer.publisher("q")
         peer.post(transaction, frames.message())
-        peer.told(1)
+        peer.dispositions(1)
         gateway.realm.answers["commit"] = "capacity-reached"
         peer.send(frames.discharge(peer.number(), transaction, False, CONTROL))
         condition, description, info = error_of(peer.expect("disposition"))
@@ -92,7 +92,7 @@ def test_a_coordinator_says_what_to_do_too(gateway: ScriptedGateway) -> None:
         gateway.realm.answers["commit"] = "not-found"
         transaction = peer.declare()
         peer.post(transaction, frames.message())
-        peer.told(1)
+        peer.dispositions(1)
         peer.send(frames.discharge(peer.number(), transaction, False, CONTROL))
         condition, description, info = error_of(peer.expect("disposition"))
         assert (condition, info["native-code"]) == ("amqp:transaction:rollback", "SCRIPTED")

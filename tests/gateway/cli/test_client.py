@@ -37,7 +37,7 @@ NO_LOGIN: dict[str, str] = {}
 SOON = ("--timeout", "2")  # for what does not come
 
 
-def said(
+def ran(
     gateway: GatewayProcess, *words: str, url: str = "", stdin: bytes = b"", environment: dict[str, str] = NO_LOGIN
 ) -> tuple[int, list[str], str]:
     """Exit code, lines of stdout, stderr."""
@@ -51,11 +51,11 @@ def said(
 def test_what_is_sent_is_received(new_gateway: StartGateway) -> None:
     gateway = new_gateway("embedded")
     words = ("--property", "colour=red", "--property", "size=a=b", "--subject", "shoes", "--count", "2")
-    code, lines, err = said(gateway, "send", "orders", "--body", "Grüße", *words, *WAIT)
+    code, lines, err = ran(gateway, "send", "orders", "--body", "Grüße", *words, *WAIT)
     assert (code, err) == (0, "")
     assert [line.split("  ")[:2] for line in lines] == [["1", "accepted"], ["2", "accepted"]]
     ids = [line.rpartition("message-id ")[2] for line in lines]
-    code, lines, err = said(gateway, "receive", "orders", "--count", "2", "--json", *WAIT)
+    code, lines, err = ran(gateway, "receive", "orders", "--count", "2", "--json", *WAIT)
     assert (code, err) == (0, "")
     got = [json.loads(line) for line in lines]
     assert [one["id"] for one in got] == ids
@@ -65,17 +65,17 @@ def test_what_is_sent_is_received(new_gateway: StartGateway) -> None:
         assert one["content_type"] is one["reply_to"] is one["group_id"] is None
     traced = json.loads(gateway.command("trace", got[0]["tag"], "--json"))
     assert traced["found"], "its tag is the one that trace takes"
-    code, lines, err = said(gateway, "receive", "orders", *SOON)
+    code, lines, err = ran(gateway, "receive", "orders", *SOON)
     assert (code, lines) == (1, []) and "0 of 1 messages came within 2 s" in err
 
 
 def test_a_message_from_stdin_that_need_not_last(new_gateway: StartGateway) -> None:
     gateway = new_gateway("embedded")
-    code, _, err = said(gateway, "send", "orders", "--body", "-", "--non-durable", *WAIT, stdin=b"a\nb")
+    code, _, err = ran(gateway, "send", "orders", "--body", "-", "--non-durable", *WAIT, stdin=b"a\nb")
     assert (code, err) == (0, "")
-    code, [line], _ = said(gateway, "receive", "orders", "--json", *WAIT)
+    code, [line], _ = ran(gateway, "receive", "orders", "--json", *WAIT)
     assert code == 0 and (json.loads(line)["body"], json.loads(line)["durable"]) == ("a\nb", False)
-    code, lines, err = said(gateway, "send", "orders", "--body", "-", *WAIT, stdin=b"\xff")
+    code, lines, err = ran(gateway, "send", "orders", "--body", "-", *WAIT, stdin=b"\xff")
     assert (code, lines) == (2, []) and "no UTF-8" in err
 
 
@@ -83,19 +83,19 @@ def test_messages_that_are_returned_and_rejected(new_gateway: StartGateway) -> N
     gateway = new_gateway("embedded")
     gateway.command("node", "create", "dead")
     gateway.command("node", "create", "orders", "--dead-letter", "dead")
-    assert said(gateway, "send", "orders", *WAIT)[0] == 0
-    code, [line], _ = said(gateway, "receive", "orders", "--release", *WAIT)
+    assert ran(gateway, "send", "orders", *WAIT)[0] == 0
+    code, [line], _ = ran(gateway, "receive", "orders", "--release", *WAIT)
     assert code == 0 and line.startswith("1  released  ") and line.endswith("  message 1")
-    code, [line], _ = said(gateway, "receive", "orders", "--reject", *WAIT)
+    code, [line], _ = ran(gateway, "receive", "orders", "--reject", *WAIT)
     assert code == 0 and line.startswith("1  rejected")
-    code, [line], _ = said(gateway, "receive", "dead", *WAIT)
+    code, [line], _ = ran(gateway, "receive", "dead", *WAIT)
     assert code == 0 and line.startswith("1  accepted  ")
 
 
 def test_a_message_that_is_not_accepted(new_gateway: StartGateway) -> None:
     gateway = new_gateway("embedded")
     gateway.command("node", "create", "small", "--capacity-events", "1", "--honour-capacity", "true")
-    code, lines, err = said(gateway, "send", "small", "--count", "2", *WAIT)
+    code, lines, err = ran(gateway, "send", "small", "--count", "2", *WAIT)
     assert (code, err) == (1, "")
     assert lines[0].startswith("1  accepted  ")
     assert lines[1].startswith("2  rejected: amqp:resource-limit-exceeded: "), lines
@@ -104,7 +104,7 @@ def test_a_message_that_is_not_accepted(new_gateway: StartGateway) -> None:
 @pytest.mark.parametrize("command", ["send", "receive"])
 def test_a_link_that_is_refused(new_gateway: StartGateway, command: str) -> None:
     gateway = new_gateway("embedded", nodes={"create_on_attach": []})
-    code, lines, err = said(gateway, command, "nowhere", *WAIT)
+    code, lines, err = ran(gateway, command, "nowhere", *WAIT)
     assert (code, lines) == (1, []) and ": amqp:not-found: " in err
     assert "Condition(" not in err and "symbol(" not in err
 
@@ -114,12 +114,12 @@ def test_a_login_with_the_password_of_the_environment_or_the_url(new_gateway: St
     security = {"sasl": ["PLAIN"], "users": str(tmp_path / "users.yaml"), "plain_without_tls": True}
     gateway = new_gateway("embedded", security=security)
     login = {"REALMGATE_USER": "alice", "REALMGATE_PASSWORD": PASSWORD}
-    code, lines, err = said(gateway, "send", "orders", *WAIT, environment=login)
+    code, lines, err = ran(gateway, "send", "orders", *WAIT, environment=login)
     assert (code, err) == (0, "") and PASSWORD not in "".join(lines)
-    code, lines, err = said(gateway, "receive", "orders", *WAIT, url=f"amqp://alice:{PASSWORD}@{gateway.address}")
+    code, lines, err = ran(gateway, "receive", "orders", *WAIT, url=f"amqp://alice:{PASSWORD}@{gateway.address}")
     assert (code, err) == (0, "") and PASSWORD not in "".join(lines)
     wrong = f"{PASSWORD}-and-more"
-    code, lines, err = said(gateway, "send", "orders", *WAIT, url=f"amqp://alice:{wrong}@{gateway.address}")
+    code, lines, err = ran(gateway, "send", "orders", *WAIT, url=f"amqp://alice:{wrong}@{gateway.address}")
     assert (code, lines) == (2, []) and gateway.address in err and PASSWORD not in err
     assert "login refused (user alice, PLAIN)" in err and "listen there" not in err
     assert PASSWORD not in gateway.log()
@@ -131,13 +131,13 @@ def test_a_login_that_shows_no_password(new_gateway: StartGateway, tmp_path: Pat
     security = {"sasl": [mechanism], "users": str(tmp_path / "users.yaml")}
     gateway = new_gateway("embedded", security=security)
     url = f"amqp://alice:{PASSWORD}@{gateway.address}"
-    code, lines, err = said(gateway, "send", "orders", *WAIT, url=url)
+    code, lines, err = ran(gateway, "send", "orders", *WAIT, url=url)
     assert (code, err) == (0, "") and lines[0].startswith("1  accepted")
-    code, lines, err = said(gateway, "receive", "orders", *WAIT, url=url)
+    code, lines, err = ran(gateway, "receive", "orders", *WAIT, url=url)
     assert (code, err) == (0, "") and lines[0].endswith("message 1")
-    code, lines, err = said(gateway, "send", "orders", *WAIT, url=f"amqp://alice:wrong@{gateway.address}")
+    code, lines, err = ran(gateway, "send", "orders", *WAIT, url=f"amqp://alice:wrong@{gateway.address}")
     assert (code, lines) == (2, []) and f"login refused (user alice, {mechanism})" in err
-    code, lines, err = said(gateway, "send", "orders", *WAIT)
+    code, lines, err = ran(gateway, "send", "orders", *WAIT)
     assert (code, lines) == (2, []) and f"a login is needed ({mechanism}); name a user: REALMGATE_USER" in err
 
 
@@ -241,12 +241,12 @@ def test_tls(tmp_path: Path) -> None:
     gateway.start()
     url = f"amqps://localhost:{gateway.ports['amqps']}"
     try:
-        code, lines, err = said(gateway, "send", "orders", "--ca", str(authority.certificate), *WAIT, url=url)
+        code, lines, err = ran(gateway, "send", "orders", "--ca", str(authority.certificate), *WAIT, url=url)
         assert (code, err) == (0, "") and len(lines) == 1
         for words in ([], ["--ca", str(others.certificate)]):
-            code, lines, err = said(gateway, "send", "orders", *words, *WAIT, url=url)
+            code, lines, err = ran(gateway, "send", "orders", *words, *WAIT, url=url)
             assert (code, lines) == (2, []) and "certificate verify failed" in err
-        code, lines, err = said(gateway, "send", "orders", "--ca", str(tmp_path / "absent.pem"), *WAIT, url=url)
+        code, lines, err = ran(gateway, "send", "orders", "--ca", str(tmp_path / "absent.pem"), *WAIT, url=url)
         assert (code, lines) == (2, []) and "absent.pem" in err
     finally:
         assert gateway.stop() == 0
@@ -265,19 +265,19 @@ def test_no_answer_ends_the_command(
 
 def test_no_peer_listens_there(tmp_path: Path) -> None:
     absent = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log", port=1)
-    code, lines, err = said(absent, "send", "orders", *SOON, url="amqp://alice:hidden-word@127.0.0.1:1")
+    code, lines, err = ran(absent, "send", "orders", *SOON, url="amqp://alice:hidden-word@127.0.0.1:1")
     assert (code, lines) == (2, []) and "amqp://127.0.0.1:1" in err and "hidden-word" not in err
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:5672", "127.0.0.1", "amqp://", "amqp://h:99999999", "ws://h:80"])
 def test_what_is_no_address(tmp_path: Path, url: str) -> None:
     absent = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log")
-    code, lines, err = said(absent, "send", "orders", url=url)
+    code, lines, err = ran(absent, "send", "orders", url=url)
     assert (code, lines) == (2, []) and "write amqp://HOST:PORT" in err
 
 
 def test_wrong_words(tmp_path: Path) -> None:
     absent = GatewayProcess(tmp_path / "x.yaml", tmp_path / "x.log")
     for words in (("--count", "0"), ("--timeout", "soon"), ("--property", "colour")):
-        code, lines, err = said(absent, "send", "orders", *words, url="amqp://127.0.0.1:1")
+        code, lines, err = ran(absent, "send", "orders", *words, url="amqp://127.0.0.1:1")
         assert (code, lines) == (2, []) and words[1] in err

@@ -37,7 +37,7 @@ def test_commands_metrics_and_lag_agree(new_gateway: StartGateway, kind: str, pa
         for _ in range(3):
             transaction = other.declare()
             other.post(transaction, MESSAGE)
-            other.told(1)
+            other.dispositions(1)
             assert other.discharge(transaction) == "accepted"
         peer.consumer("orders", credit=7, handle=3, name="taker")
         came = peer.receive(7, 3)
@@ -52,14 +52,14 @@ def test_commands_metrics_and_lag_agree(new_gateway: StartGateway, kind: str, pa
     later: dict[tuple[str, str], tuple[int, ...]] = {key: (each[0], each[0], 0, 0) for key, each in wanted.items()}
     agree(served, later)
     served.stop()
-    assert told(served) == later, "without a gateway, too"
+    assert listed_counts(served) == later, "without a gateway, too"
     assert nodes(served) == {key[0]: stored for key, (stored, *_) in later.items()}
 
 
 def agree(served: GatewayProcess, wanted: dict[tuple[str, str], tuple[int, ...]]) -> None:
     watch = Watch.of(served)
     watch.until(lambda: measured(watch) == wanted)
-    assert told(served) == wanted
+    assert listed_counts(served) == wanted
     by_node = {key[0]: stored for key, (stored, *_) in wanted.items()}
     assert nodes(served) == by_node
     found = watch.metrics()
@@ -87,9 +87,9 @@ def measured(watch: Watch) -> dict[tuple[str, str], tuple[int, ...]]:
     return {key: tuple(each) for key, each in sums.items()}
 
 
-def told(served: GatewayProcess) -> dict[tuple[str, str], tuple[int, ...]]:
+def listed_counts(served: GatewayProcess) -> dict[tuple[str, str], tuple[int, ...]]:
     sums: dict[tuple[str, str], list[int]] = {}
-    for one in said(served, "durable", "list"):
+    for one in printed(served, "durable", "list"):
         its = sums.setdefault((one["node"], one["durable"]), [0, 0, 0, 0])
         for at, what in enumerate(NUMBERS):
             its[at] += one[what]
@@ -97,20 +97,20 @@ def told(served: GatewayProcess) -> dict[tuple[str, str], tuple[int, ...]]:
 
 
 def nodes(served: GatewayProcess) -> dict[str, int]:
-    listed = {one["name"]: one["messages"] for one in said(served, "node", "list")}
-    shown = {name: said(served, "node", "show", name)["messages"] for name in listed}
+    listed = {one["name"]: one["messages"] for one in printed(served, "node", "list")}
+    shown = {name: printed(served, "node", "show", name)["messages"] for name in listed}
     assert listed == shown
     return listed
 
 
-def said(served: GatewayProcess, *words: str) -> Any:
+def printed(served: GatewayProcess, *words: str) -> Any:
     return json.loads(served.command(*words, "--json"))
 
 
 def lags(served: GatewayProcess) -> dict[tuple[str, str], int]:
     """As Kafka's tools compute them, by kafka-python."""
     bootstrap, groups = served.settings["realm"]["bootstrap"], {}
-    for one in said(served, "durable", "list"):
+    for one in printed(served, "durable", "list"):
         groups[one["node"], one["durable"]] = one["group"]
     with (
         closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin,

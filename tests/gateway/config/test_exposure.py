@@ -18,7 +18,7 @@ NAMED = {"sasl": ["SCRAM-SHA-256"], "users": "users.yaml"}
 IN_THE_CLEAR = {**NAMED, "sasl": ["SCRAM-SHA-256", "PLAIN"], "plain_without_tls": True}
 
 
-def said(tmp_path: Path, has_grants: bool = True, **settings: Any) -> list[str]:
+def warnings_of(tmp_path: Path, has_grants: bool = True, **settings: Any) -> list[str]:
     write_users(tmp_path / "users.yaml", ann=[])
     (tmp_path / "gateway.yaml").write_text(yaml.safe_dump({"realm": {"kind": "embedded"}, **settings}))
     return [*exposures(load_settings(tmp_path / "gateway.yaml"), has_grants)]
@@ -27,24 +27,27 @@ def said(tmp_path: Path, has_grants: bool = True, **settings: Any) -> list[str]:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "[::1]", "localhost"])
 def test_loopback_is_not_open(tmp_path: Path, host: str) -> None:
     admin = {"listen": "http://127.0.0.1:9464"}
-    assert said(tmp_path, False, listen=[f"amqp://{host}:5672"], admin=admin) == []
+    assert warnings_of(tmp_path, False, listen=[f"amqp://{host}:5672"], admin=admin) == []
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.7", "[2001:db8::7]", "no-such-host.invalid"])
 def test_each_way_is_reported(tmp_path: Path, host: str) -> None:
     url = f"amqp://{host}:5672"
-    [anonymous] = said(tmp_path, listen=[url])
+    [anonymous] = warnings_of(tmp_path, listen=[url])
     assert anonymous.startswith(f"{url}: a peer needs no user name and no password (sasl offers ANONYMOUS): write ")
-    [bare] = said(tmp_path, listen=[url], security={**NAMED, "bare_amqp": True})
+    [bare] = warnings_of(tmp_path, listen=[url], security={**NAMED, "bare_amqp": True})
     assert "bare_amqp is true" in bare
-    [clear] = said(tmp_path, listen=[url], security=IN_THE_CLEAR)
+    [clear] = warnings_of(tmp_path, listen=[url], security=IN_THE_CLEAR)
     assert clear.startswith(f"{url}: PLAIN sends passwords")
-    [everything] = said(tmp_path, False, listen=[url], security=NAMED)
+    [everything] = warnings_of(tmp_path, False, listen=[url], security=NAMED)
     assert "the realm has no grants" in everything
-    [admin] = said(tmp_path, admin={"listen": f"http://{host}:9464"})
+    [admin] = warnings_of(tmp_path, admin={"listen": f"http://{host}:9464"})
     assert admin.startswith(f"http://{host}:9464: anyone who can connect can read health and metrics")
-    assert said(tmp_path, listen=[url], security=NAMED) == []
-    assert len(said(tmp_path, False, listen=[url, "amqp://127.0.0.1:5673"], admin={"listen": f"http://{host}:1"})) == 3
+    assert warnings_of(tmp_path, listen=[url], security=NAMED) == []
+    assert (
+        len(warnings_of(tmp_path, False, listen=[url, "amqp://127.0.0.1:5673"], admin={"listen": f"http://{host}:1"}))
+        == 3
+    )
 
 
 def test_it_is_asked_once_what_a_name_means() -> None:

@@ -104,7 +104,7 @@ def test_declares_and_discharges_are_counted_by_who_and_what(gateway: GatewayPro
         for number in range(5):
             transaction = peer.declare()
             peer.post(transaction, frames.message())
-            peer.told(1)
+            peer.dispositions(1)
             assert peer.discharge(transaction, fail=number % 2 == 1) == "accepted"
             peer.nothing_at_once()
         peer.send(frames.discharge(peer.number(), b"unknown", False, CONTROL))

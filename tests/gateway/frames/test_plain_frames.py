@@ -74,7 +74,7 @@ def is_plain(data: bytes | memoryview, next_id: int = ANY_ID) -> bool:
         found = plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, next_id)
         return found is not None and found[0] == len(data)
     if code == DISPOSITION:
-        return plain_frames.told(data, 0, 0, -1, GIVEN)[0] == len(data)
+        return plain_frames.dispositions(data, 0, 0, -1, GIVEN)[0] == len(data)
     return plain_frames.flowed(data, 0) is not None
 
 
@@ -95,7 +95,7 @@ def agrees(data: bytes) -> None:
         assert not any(map(frame.field, range(5, 11)))
     elif frame.code == DISPOSITION:
         last = frame.field(1) if frame.field(2) is None else frame.field(2)
-        assert (frame.field(0), plain_frames.told(data, 0, 0, -1, GIVEN)[1]) == (True, last)
+        assert (frame.field(0), plain_frames.dispositions(data, 0, 0, -1, GIVEN)[1]) == (True, last)
     else:
         handle = frame.field(4)
         assert plain_frames.flowed(data, 0) == (-1 if handle is None else handle)
@@ -173,7 +173,7 @@ def plain_as(code: int, data: bytes) -> bool:
     if code == TRANSFER:
         return plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, ANY_ID) is not None
     if code == DISPOSITION:
-        return plain_frames.told(data, 0, 0, -1, GIVEN)[0] > 0
+        return plain_frames.dispositions(data, 0, 0, -1, GIVEN)[0] > 0
     return plain_frames.flowed(data, 0) is not None
 
 
@@ -216,7 +216,7 @@ def test_a_run_is_on_one_channel(at: int) -> None:
     assert found is not None and found[0] == sum(map(len, run[:4]))
     said = [bytearray(frames.disposition(number, number, frames.state("accepted"))) for number in range(3)]
     said[2][at] ^= 1
-    assert plain_frames.told(b"".join(said), 0, 0, -1, GIVEN)[0] == sum(map(len, said[:2]))
+    assert plain_frames.dispositions(b"".join(said), 0, 0, -1, GIVEN)[0] == sum(map(len, said[:2]))
 
 
 def test_frames_that_are_cut_short_are_left_to_the_rest_of_the_stream() -> None:
@@ -245,7 +245,7 @@ def test_nothing_behind_what_came_is_read() -> None:
 def test_of_two_dispositions_alike_the_second_is_whole() -> None:
     octets = b"".join(frames.disposition(number, number, frames.state("accepted")) for number in (1, 2))
     for end in range(len(octets) // 2, len(octets)):
-        assert plain_frames.told(memoryview(octets)[:end], 0, 0, -1, GIVEN)[0] == len(octets) // 2
+        assert plain_frames.dispositions(memoryview(octets)[:end], 0, 0, -1, GIVEN)[0] == len(octets) // 2
 
 
 def in_transaction(number: int, transaction: bytes | None) -> bytes:
@@ -256,7 +256,7 @@ def in_transaction(number: int, transaction: bytes | None) -> bytes:
 @pytest.mark.parametrize(("one", "other"), [(b"t", b"tt"), (b"tt", b"t"), (b"t", b"u"), (b"t", None), (None, b"t")])
 def test_a_run_of_dispositions_is_in_one_transaction(one: bytes | None, other: bytes | None) -> None:
     run = in_transaction(1, one) + in_transaction(2, one)
-    end, stated, named, transaction = plain_frames.told(run + in_transaction(3, other), 0, 0, -1, GIVEN)
+    end, stated, named, transaction = plain_frames.dispositions(run + in_transaction(3, other), 0, 0, -1, GIVEN)
     assert (end, stated, named, transaction) == (len(run), 2, 2, one)
 
 
@@ -264,8 +264,8 @@ def test_a_run_of_dispositions_is_in_one_transaction(one: bytes | None, other: b
 def test_a_disposition_of_a_run_is_about_later_deliveries(second: int) -> None:
     first = frames.disposition(2, 2, frames.state("accepted"))
     again = frames.disposition(second, second, frames.state("accepted"))
-    assert plain_frames.told(first + again, 0, 0, -1, GIVEN)[0] == len(first)
-    assert plain_frames.told(again, 0, 0, 2, GIVEN)[0] == 0
+    assert plain_frames.dispositions(first + again, 0, 0, -1, GIVEN)[0] == len(first)
+    assert plain_frames.dispositions(again, 0, 0, 2, GIVEN)[0] == 0
 
 
 def test_the_descriptor_of_a_plain_frame_is_one_octet() -> None:
@@ -322,13 +322,13 @@ def test_a_run_of_dispositions_is_what_one_after_another_is(pieces: list[bytes],
     data = data[: len(data) - cut] if cut < len(data) else data
     whole = [comparable(piece) for piece in attached_tap().walk(data)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gateway.frames.plain_frames.told", told_singly)
+        patch.setattr("gateway.frames.plain_frames.dispositions", each_alone)
         singly = [comparable(piece) for piece in attached_tap().walk(data)]
     assert whole == singly
 
 
-def told_singly(data: Any, position: int, *rest: int) -> tuple[int, int, int, bytes | None]:
-    return _frames.told(data[: position + int.from_bytes(data[position : position + 4])], position, *rest)
+def each_alone(data: Any, position: int, *rest: int) -> tuple[int, int, int, bytes | None]:
+    return _frames.dispositions(data[: position + int.from_bytes(data[position : position + 4])], position, *rest)
 
 
 def comparable(piece: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
-from tests.kit.processes.gateway import GatewayProcess, make_gateway, told
+from tests.kit.processes.gateway import GatewayProcess, make_gateway, realmgate
 from tests.kit.wire.logins import write_users
 
 SIZE_MAX = 20_000
@@ -47,7 +47,7 @@ class Site:
 
     def command(self) -> list[str]:
         """Each problem that `realmgate problems` prints."""
-        _, out, complaints = told("problems", "--all", "--gateway", self.url)
+        _, out, complaints = realmgate("problems", "--all", "--gateway", self.url)
         assert not complaints, complaints
         return re.split(r"\n(?=\S)", out)
 

@@ -12,7 +12,7 @@ from tests.gateway.incidents.causes import ON_ANY_REALM
 from tests.gateway.incidents.commands import OF_THE_GATEWAY, OF_THE_REALM
 from tests.gateway.incidents.site import Named, Site, opened_site
 from tests.kit.patience import until
-from tests.kit.processes.gateway import embedded_realm, told
+from tests.kit.processes.gateway import embedded_realm, realmgate
 
 
 def until_all_are_named(look: Callable[[], list[str]], wanted: Mapping[str, Named]) -> None:
@@ -30,7 +30,7 @@ def until_all_are_named(look: Callable[[], list[str]], wanted: Mapping[str, Name
 
 
 def answers(command: str, place: tuple[str, str], words: tuple[str, ...]) -> bool:
-    _, *texts = told(*command.split(), *place)
+    _, *texts = realmgate(*command.split(), *place)
     return all(each in "".join(texts) for each in words)
 
 
@@ -47,6 +47,6 @@ def test_one_command_and_one_page_name_each_incident(tmp_path: Path) -> None:
         until_all_are_named(site.command, wanted)
         until_all_are_named(site.page, wanted)
         until_each_command_names_its_own(site)
-        assert "app:bad: cannot parse order 4711" in told("problems", "--gateway", site.url)[1]
+        assert "app:bad: cannot parse order 4711" in realmgate("problems", "--gateway", site.url)[1]
         page = site.console.words("/dead")
         assert all(each in page for each in ("app:bad: cannot parse order 4711", "rejecter", "queue resend dead"))

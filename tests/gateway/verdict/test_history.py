@@ -23,7 +23,9 @@ def row(run: str, begin: float, end: float, *, closed: bool = False, **other: An
     return history_row({**times, "runs": [{**times, "run": run, "closed": closed}], "records": 1, **other})
 
 
-def found(rows: list[HistoryRow], begin: float, end: float, known: float | None = -9) -> list[tuple[float, float, str]]:
+def gaps_between(
+    rows: list[HistoryRow], begin: float, end: float, known: float | None = -9
+) -> list[tuple[float, float, str]]:
     known_us = None if known is None else T + round(known * MINUTE_US)
     missing = gaps(rows, T + round(begin * MINUTE_US), T + round(end * MINUTE_US), known_us)
     return [((each.begin_us - T) / MINUTE_US, (each.end_us - T) / MINUTE_US, each.why) for each in missing]
@@ -31,31 +33,35 @@ def found(rows: list[HistoryRow], begin: float, end: float, known: float | None 
 
 def test_minutes_of_one_run_have_no_gap_and_the_minute_under_way_is_none() -> None:
     rows = [row("a", 0, 1), row("a", 1, 2), row("a", 2, 3)]
-    assert found(rows, 0, 3.9) == []
-    assert found(rows, 0.5, 2) == [], "records reach beyond the time that was asked for"
-    assert found(rows, 0, 5.5) == [(3, 5.5, "killed")]
+    assert gaps_between(rows, 0, 3.9) == []
+    assert gaps_between(rows, 0.5, 2) == [], "records reach beyond the time that was asked for"
+    assert gaps_between(rows, 0, 5.5) == [(3, 5.5, "killed")]
 
 
 def test_between_two_runs_the_history_says_how_the_first_one_ended() -> None:
     stopped = [row("a", 0, 1), row("a", 1, 1.5, closed=True), row("b", 20, 21)]
-    assert found(stopped, 0, 21) == [(1.5, 20, "stopped")]
-    assert found([row("a", 0, 1), row("b", 1.6, 2)], 0, 2) == [(1, 1.6, "killed")]
-    assert found([row("b", 1.6, 2), row("a", 0, 1, closed=True)], 0, 2) == [(1, 1.6, "stopped")], "in any order"
-    assert found([row("a", 0, 1), row("b", 1.005, 2)], 0, 2) == [(1, 1.005, "killed")], "however short it is"
-    assert found([row("a", 0, 3), row("b", 1, 2), row("b", 2, 4)], 0, 4) == [], "a run that was frozen, and its heir"
+    assert gaps_between(stopped, 0, 21) == [(1.5, 20, "stopped")]
+    assert gaps_between([row("a", 0, 1), row("b", 1.6, 2)], 0, 2) == [(1, 1.6, "killed")]
+    assert gaps_between([row("b", 1.6, 2), row("a", 0, 1, closed=True)], 0, 2) == [(1, 1.6, "stopped")], "in any order"
+    assert gaps_between([row("a", 0, 1), row("b", 1.005, 2)], 0, 2) == [(1, 1.005, "killed")], "however short it is"
+    assert gaps_between([row("a", 0, 3), row("b", 1, 2), row("b", 2, 4)], 0, 4) == [], (
+        "a run that was frozen, and its heir"
+    )
 
 
 def test_a_time_without_any_record() -> None:
-    assert found([], 0, 9, None) == [(0, 9, "not kept")]
-    assert found([], 0, 1, -5) == [(0, 1, "none")], "however short it is"
-    assert found([row("a", 4, 5)], 0, 5, 4) == [(0, 4, "not kept")]
-    assert found([row("a", 4, 5)], 0, 5, -5) == [(0, 4, "none")], "what lies before is kept, and this was not written"
+    assert gaps_between([], 0, 9, None) == [(0, 9, "not kept")]
+    assert gaps_between([], 0, 1, -5) == [(0, 1, "none")], "however short it is"
+    assert gaps_between([row("a", 4, 5)], 0, 5, 4) == [(0, 4, "not kept")]
+    assert gaps_between([row("a", 4, 5)], 0, 5, -5) == [(0, 4, "none")], (
+        "what lies before is kept, and this was not written"
+    )
     assert Gap(1, 2, "stopped").words == "the gateway was down, stopped in order"
 
 
 def test_records_of_an_hour_may_be_an_hour_late() -> None:
-    assert found([row("a", 0, 60, records=1)], 0, 170) == []
-    assert found([row("a", 0, 60, records=60)], 0, 170) == [(60, 170, "killed")]
+    assert gaps_between([row("a", 0, 60, records=1)], 0, 170) == []
+    assert gaps_between([row("a", 0, 60, records=60)], 0, 170) == [(60, 170, "killed")]
 
 
 COUNTS: dict[str, Any] = {

@@ -199,7 +199,7 @@ def start_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> Ga
     return gateway
 
 
-def told(*arguments: str) -> tuple[int, str, str]:
+def realmgate(*arguments: str) -> tuple[int, str, str]:
     """`realmgate ARGUMENTS`, of no configuration: its exit code, what it prints, what it complains of."""
     done = subprocess.run(
         [REALMGATE, *arguments], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False

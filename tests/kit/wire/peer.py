@@ -160,8 +160,8 @@ class Peer:
             said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
         return said
 
-    def told(self, count: int) -> dict[int, tuple[str | None, bool]]:
-        """What was said of so many deliveries, and whether they were settled."""
+    def dispositions(self, count: int) -> dict[int, tuple[str | None, bool]]:
+        """The states of so many deliveries, and whether they were settled."""
         said: dict[int, tuple[str | None, bool]] = {}
         while len(said) < count:
             seen = self.expect("disposition")

@@ -60,14 +60,14 @@ class Transacting(Peer):
 
     def promised(self, *numbers: int, state: str = "accepted") -> None:
         """Each was told that, and no more, inside its transaction."""
-        assert self.told(len(numbers)) == dict.fromkeys(numbers, (f"transactional {state}", self.settles))
+        assert self.dispositions(len(numbers)) == dict.fromkeys(numbers, (f"transactional {state}", self.settles))
 
     def ended(self, *numbers: int, state: str = "accepted") -> None:
         """Its transaction is over: each is told what became of it and settled; what has been settled hears nothing."""
         if self.settles:
             self.nothing_at_once()
         else:
-            assert self.told(len(numbers)) == dict.fromkeys(numbers, (state, True))
+            assert self.dispositions(len(numbers)) == dict.fromkeys(numbers, (state, True))
 
     def until_told(self, numbers: list[int], last: int) -> dict[int, str | None]:
         """What was said of those deliveries when they were settled, or in the end."""

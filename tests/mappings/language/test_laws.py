@@ -26,7 +26,7 @@ def breaking(words: TableWords, law: Law) -> Iterator[Mapping[str, Value]]:
             yield then
 
 
-def told(tmp_path: Path, name: str, when: Mapping[str, Any], then: Mapping[str, Value]) -> list[str]:
+def problems_of(tmp_path: Path, name: str, when: Mapping[str, Any], then: Mapping[str, Value]) -> list[str]:
     document = yaml.safe_load((SHIPPED / "tables" / f"{name}.yaml").read_text(encoding="utf-8"))
     document["profiles"]["um-9.12"]["rules"][0] |= {"when": dict(when), "then": dict(then)}
     path = tmp_path / f"{name}.yaml"
@@ -41,7 +41,7 @@ def test_a_law_refuses_what_breaks_it(tmp_path: Path, name: str, law: Law) -> No
     words = TABLES[name]
     then = next(breaking(words, law))
     everything: dict[str, Any] = {axis: list(values) for axis, values in words.axes.items()}
-    assert any(message.startswith(f"{law.says}: ") for message in told(tmp_path, name, everything, then))
+    assert any(message.startswith(f"{law.says}: ") for message in problems_of(tmp_path, name, everything, then))
 
 
 @pytest.mark.parametrize(("name", "law"), [(name, law) for name, law in LAWS if law.facts])
@@ -55,5 +55,7 @@ def test_a_law_on_facts_holds_for_each_fact(tmp_path: Path, name: str, law: Law)
     lawful = {axis: list(law.facts.get(axis, values)) for axis, values in words.axes.items()}
     for axis in law.facts:
         wide = lawful | {axis: list(words.axes[axis])}
-        assert f"{law.says}: {axis} may be something else" in told(tmp_path, name, wide, then)
-    assert not any("may be something else" in m for m in told(tmp_path, name, lawful, then) if m.startswith(law.says))
+        assert f"{law.says}: {axis} may be something else" in problems_of(tmp_path, name, wide, then)
+    assert not any(
+        "may be something else" in m for m in problems_of(tmp_path, name, lawful, then) if m.startswith(law.says)
+    )

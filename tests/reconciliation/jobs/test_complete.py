@@ -80,7 +80,7 @@ def live(gateway: GatewayProcess) -> None:
         peer.publisher("other")
         transaction = peer.begun()
         peer.post(transaction, MESSAGES[1])
-        peer.told(1)
+        peer.dispositions(1)
         assert peer.discharge(transaction) == "accepted"
     with Peer(gateway.port) as peer:
         peer.consumer("other", credit=10)

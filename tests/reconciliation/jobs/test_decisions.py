@@ -26,7 +26,7 @@ def test_decisions_and_errors_are_read_over(new_gateway: StartGateway, reconcile
         peer.publisher("orders", handle=2)
         transaction = peer.begun()
         peer.post(transaction, frames.message(), handle=2)
-        peer.told(1)
+        peer.dispositions(1)
         assert peer.discharge(transaction) == "accepted"
     with Transacting(gateway.port) as peer:
         peer.consumer("orders", credit=1)

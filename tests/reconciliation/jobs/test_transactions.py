@@ -34,7 +34,7 @@ def test_a_gateway_killed_at_a_discharge_leaves_all_of_it_or_nothing(
             transaction = peer.begun()
             peer.post(transaction, moved)
             peer.post(transaction, moved, handle=2)
-            peer.told(2)
+            peer.dispositions(2)
             peer.retire(transaction, event.field(1), settled=True)
             if at % 3 == 2:
                 assert peer.discharge(transaction, fail=at % 2 == 0) == "accepted"

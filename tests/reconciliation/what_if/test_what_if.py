@@ -25,7 +25,7 @@ from reconciliation.what_if.document import is_alike
 from reconciliation.what_if.expanded_tables import ExpandedTables
 from reconciliation.what_if.job import Question
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
-from tests.kit.processes.gateway import told as printed
+from tests.kit.processes.gateway import realmgate as printed
 from tests.kit.tables.overriding import classify, override
 from tests.kit.wire import frames
 from tests.kit.wire.consumer_errors import BAD, given_back
@@ -53,7 +53,7 @@ def traffic(gateway: GatewayProcess) -> None:
         peer.publisher("paid", handle=2)
         transaction = peer.begun()
         peer.post(transaction, frames.message(), handle=2)
-        peer.told(1)
+        peer.dispositions(1)
         assert peer.discharge(transaction) == "accepted"
     for node in (BULK, PLAIN):
         given_back(gateway, node, BAD, frames.state("released"))

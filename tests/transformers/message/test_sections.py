@@ -11,7 +11,7 @@ from transformers.codec import DecodeError, Described, Symbol, UByte, UInt, enco
 from transformers.message.sections import section_offsets, sole_body_content, without_delivery_annotations
 
 
-def found(message: bytes) -> tuple[int, ...] | None:
+def offsets_of(message: bytes) -> tuple[int, ...] | None:
     try:
         return section_offsets(message)
     except DecodeError:
@@ -90,7 +90,7 @@ def test_every_encoding_is_found(built: Built) -> None:
 def test_every_truncation_agrees(built: Built) -> None:
     for size in range(len(built.octets)):
         cut = built.octets[:size]
-        assert found(cut) == slow_offsets(cut), cut.hex()
+        assert offsets_of(cut) == slow_offsets(cut), cut.hex()
 
 
 @settings(max_examples=300, deadline=None)
@@ -99,14 +99,14 @@ def test_one_altered_octet_agrees(built: Built, data: st.DataObject) -> None:
     octets = bytearray(built.octets)
     octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
     # The descriptor of an altered message may be an AMQP value that only a full decode refuses; both call it malformed.
-    assert found(bytes(octets)) == slow_offsets(bytes(octets)), octets.hex()
+    assert offsets_of(bytes(octets)) == slow_offsets(bytes(octets)), octets.hex()
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(sorted(NAMES)).flatmap(descriptors) | st.binary(max_size=12), max_size=6))
 def test_random_octets_never_raise_another_error(pieces: list[bytes]) -> None:
     octets = b"".join(pieces)
-    assert found(octets) == slow_offsets(octets)
+    assert offsets_of(octets) == slow_offsets(octets)
 
 
 @settings(max_examples=200, deadline=None)

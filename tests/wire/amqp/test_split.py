@@ -66,10 +66,10 @@ def talk(cuts: list[int]) -> list[list[object]]:
     for data in STAGES:
         peer.say(data, cut=lambda whole: pieces(whole, cuts))
     channels = sorted({seen.channel for seen in peer.seen})
-    return [[told for seen in peer.seen if seen.channel == channel for told in _told(seen)] for channel in channels]
+    return [[told for seen in peer.seen if seen.channel == channel for told in _fields(seen)] for channel in channels]
 
 
-def _told(seen: frames.Seen) -> list[object]:
+def _fields(seen: frames.Seen) -> list[object]:
     if seen.name == "flow":
         return []
     if seen.name == "disposition":

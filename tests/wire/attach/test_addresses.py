@@ -23,7 +23,7 @@ def prefixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProces
     yield from serve(tmp_path_factory, nodes=NODES | nodes)
 
 
-def said(attached: frames.Seen, at: int) -> list[object]:
+def terminus_fields(attached: frames.Seen, at: int) -> list[object]:
     terminus = attached.field(at)
     assert isinstance(terminus, Described)
     return list(terminus.value)
@@ -45,7 +45,7 @@ def test_3_3_a_prefix_makes_a_node_of_its_kind_and_is_no_part_of_its_name(
     """The answer says the address as it was asked for; the bare name is the same node."""
     with Peer(gateway.port) as peer:
         peer.send(frames.attach_receiver(prefix + node, 1))
-        assert said(peer.expect("attach"), 5)[0] == prefix + node
+        assert terminus_fields(peer.expect("attach"), 5)[0] == prefix + node
         peer.send(frames.flow(1, 1, 0))
         peer.stored(node, frames.message(), kind=kind)
         assert peer.expect("transfer").payload == frames.message()

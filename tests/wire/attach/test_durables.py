@@ -38,7 +38,7 @@ def attach(peer: Peer, where: Any, handle: int = 1, name: str = "sub") -> str | 
     return peer.refused()
 
 
-def told(attached: Seen) -> tuple[Any, ...]:
+def source_fields(attached: Seen) -> tuple[Any, ...]:
     """Address, durability, expiry policy, time-out, distribution mode, capabilities."""
     source = attached.field(5).value
     capabilities = source[10].items if hasattr(source[10], "items") else [source[10]]
@@ -163,13 +163,13 @@ def test_O_6_one_name_twice_in_a_session_ends_that_session_and_no_other(gateway:
 def test_L_1_L_3_the_answer_says_what_holds(gateway: GatewayProcess, node: str) -> None:
     made(gateway, node)
     with Peer(gateway.port) as peer:
-        assert told(peer.consumer(durable(node, expiry=None))) == (node, 2, "never", 0, "copy", ["topic"])
+        assert source_fields(peer.consumer(durable(node, expiry=None))) == (node, 2, "never", 0, "copy", ["topic"])
         bound = frames.source(node, 1, expiry="link-detach", timeout_s=7, capability=SHARED)
         attached = peer.consumer(bound, handle=2, name="two")
-        assert told(attached) == (node, 1, "link-detach", 7, "copy", ["topic", "shared"])
+        assert source_fields(attached) == (node, 1, "link-detach", 7, "copy", ["topic", "shared"])
         volatile = frames.source(node, 0, expiry="never", timeout_s=7, capability=EVERYBODY)
         attached = peer.consumer(volatile, handle=3, name="v|global-volatile1")
-        assert told(attached) == (node, 0, "link-detach", 0, "copy", ["topic", "shared", "global"])
+        assert source_fields(attached) == (node, 0, "link-detach", 0, "copy", ["topic", "shared", "global"])
 
 
 def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(gateway: GatewayProcess, node: str) -> None:
@@ -184,7 +184,7 @@ def test_3_3_a_detached_durable_stays_and_one_recalled_and_closed_is_gone(gatewa
         peer.stored(node, frames.message(), kind="channel")
         for closed in (False, True):
             peer.send(frames.attach_without_source("sub", 2))
-            assert told(peer.expect("attach")) == (node, 2, "never", 0, "copy", ["topic"])
+            assert source_fields(peer.expect("attach")) == (node, 2, "never", 0, "copy", ["topic"])
             end(peer, 2, closed)
             assert count(gateway, node) == (0 if closed else 1)
         peer.send(frames.attach_without_source("sub", 2))
@@ -221,7 +221,7 @@ def test_3_3_a_global_durable_is_recalled_by_any_container_that_says_global(gate
         other.send(frames.attach_without_source(f"{name}|global", 2))
         assert other.refused() == "amqp:not-found", "it is not its own"
         other.send(frames.detach(2), frames.attach_without_source(f"{name}|global", 3, all_containers=True))
-        assert told(other.expect("attach"))[5] == ["topic", "shared", "global"]
+        assert source_fields(other.expect("attach"))[5] == ["topic", "shared", "global"]
         end(other, 3, closed=True)
         assert count(gateway, node) == 0
 
@@ -255,7 +255,7 @@ def test_L_2_a_durable_lapses_when_the_scope_that_it_names_has_ended(
         peer.send(frames.begin(1))
         peer.expect("begin")
         peer.send(frames.attach_receiver(durable(node, expiry=policy), 1, channel=1))
-        assert told(peer.expect("attach"))[2] == policy
+        assert source_fields(peer.expect("attach"))[2] == policy
         for scope, frame, answer in (
             ("link-detach", frames.detach(1, closed=False, channel=1), "detach"),
             ("session-end", frames.end(1), "end"),

@@ -113,7 +113,7 @@ def test_D18_deliveries_whose_publisher_has_detached_get_no_disposition(
     with Peer(gateway.port) as peer:
         peer.publisher(node, mode=0, rcv=rcv)
         numbers = peer.publish(MESSAGE, MESSAGE)
-        assert peer.told(2) == dict.fromkeys(numbers, ("accepted", rcv == 0))
+        assert peer.dispositions(2) == dict.fromkeys(numbers, ("accepted", rcv == 0))
         peer.send(*(frames.transfer(number, MESSAGE) for number in (2, 3)), frames.detach(0, closed))
         assert names(peer, "detach") == ["detach"]
         peer.expect("detach")

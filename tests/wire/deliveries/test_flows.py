@@ -21,7 +21,7 @@ def flow_of(peer: Peer) -> Seen:
     return seen
 
 
-def said(flow: Seen) -> tuple[object, ...]:
+def flow_state(flow: Seen) -> tuple[object, ...]:
     """Handle, delivery-count, link-credit, drain."""
     return (*(flow.field(at) or 0 for at in (HANDLE, COUNT, CREDIT)), flow.field(DRAIN) is True)
 
@@ -35,19 +35,19 @@ def test_U_5_an_echo_is_answered_with_where_the_link_that_sends_stands(gateway: 
         attached = peer.consumer(node)
         peer.send(frames.flow(1, 0, echo=True))
         first = flow_of(peer)
-        assert said(first) == (attached.field(1), 0, 0, False)
+        assert flow_state(first) == (attached.field(1), 0, 0, False)
         peer.credit(3)
         peer.receive(1)
         peer.send(frames.flow(1, 2, 1, echo=True))
         second = flow_of(peer)
-        assert said(second) == (attached.field(1), 1, 2, False)
+        assert flow_state(second) == (attached.field(1), 1, 2, False)
         assert second.field(NEXT_OUT) == first.field(NEXT_OUT) + 1
         peer.publish(TWO, handle=3)
         assert set(peer.outcomes(1).values()) == {"accepted"}
         peer.receive(1)
         peer.send(frames.flow(1, 1, 2, echo=True))
         third = flow_of(peer)
-        assert said(third) == (attached.field(1), 2, 1, False)
+        assert flow_state(third) == (attached.field(1), 2, 1, False)
         assert third.field(NEXT_OUT) == first.field(NEXT_OUT) + 2
         assert third.field(NEXT_IN) == first.field(NEXT_IN) + 1
 
@@ -60,7 +60,7 @@ def test_U_5_an_echo_is_answered_with_where_the_link_that_receives_stands(gatewa
         assert set(peer.outcomes(2).values()) == {"accepted"}
         peer.send(frames.flow(0, credit - 2, 2, echo=True))
         flow = flow_of(peer)
-        assert said(flow) == (peer.gateway_handles[0], 2, credit - 2, False)
+        assert flow_state(flow) == (peer.gateway_handles[0], 2, credit - 2, False)
         assert flow.field(NEXT_IN) == 2
         peer.publish(ONE)
         assert set(peer.outcomes(1).values()) == {"accepted"}
@@ -88,19 +88,19 @@ def test_U_4_a_drain_that_takes_the_credit_away_is_answered(gateway: GatewayProc
         attached = peer.consumer(node, credit=5)
         for _ in range(2):
             peer.credit(0, drain=True)
-            assert said(flow_of(peer)) == (attached.field(1), 0, 0, True)
+            assert flow_state(flow_of(peer)) == (attached.field(1), 0, 0, True)
         peer.stored(node, ONE, TWO)
         peer.nothing()
         peer.credit(1)
         assert [seen.payload for seen in peer.receive(1)] == [ONE]
         peer.credit(0, drain=True)
-        assert said(flow_of(peer)) == (attached.field(1), 1, 0, True)
+        assert flow_state(flow_of(peer)) == (attached.field(1), 1, 0, True)
         peer.credit(3, drain=True)
         assert [seen.payload for seen in peer.receive(1)] == [TWO]
-        assert said(flow_of(peer)) == (attached.field(1), 4, 0, True)
+        assert flow_state(flow_of(peer)) == (attached.field(1), 4, 0, True)
         peer.delivered[1] = 4
         peer.credit(0, drain=True)
-        assert said(flow_of(peer)) == (attached.field(1), 4, 0, True)
+        assert flow_state(flow_of(peer)) == (attached.field(1), 4, 0, True)
 
 
 @pytest.mark.requirement("U-4")
@@ -110,7 +110,7 @@ def test_U_4_a_drain_is_answered_though_events_take_all_of_the_credit(gateway: G
         attached = peer.consumer(node)
         peer.credit(2, drain=True)
         assert [seen.payload for seen in peer.receive(2)] == [ONE, TWO]
-        assert said(flow_of(peer)) == (attached.field(1), 2, 0, True)
+        assert flow_state(flow_of(peer)) == (attached.field(1), 2, 0, True)
         peer.nothing()
         assert not peer.seen, "once"
 
@@ -123,7 +123,7 @@ def test_what_is_asked_together_with_the_attach_is_answered_behind_its_answer(
         peer.stored(node, ONE)
         peer.send(frames.attach_receiver(node), frames.flow(1, 0, drain=True))
         attached = peer.frames(1)[0]
-        assert said(flow_of(peer)) == (attached.field(1), 0, 0, True)
+        assert flow_state(flow_of(peer)) == (attached.field(1), 0, 0, True)
         peer.send(frames.attach_receiver(node, 2, "other"), frames.flow(2, 0, echo=True), frames.detach(2))
         names = [seen.name for seen in peer.frames(2)]
         assert names[0] == "attach" and "detach" in (names[1], *(seen.name for seen in peer.seen))
@@ -143,7 +143,7 @@ def test_U_4_where_the_session_has_no_room_a_drain_is_answered_behind_what_it_wa
         assert not peer.seen, "both events are on their way"
         peer.send(frames.session_window(0, 10))
         assert [seen.payload for seen in peer.receive(2)] == [ONE, TWO]
-        assert said(flow_of(peer)) == (attached.field(1), 2, 0, True)
+        assert flow_state(flow_of(peer)) == (attached.field(1), 2, 0, True)
 
 
 @pytest.mark.requirement("W-11")

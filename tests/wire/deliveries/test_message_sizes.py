@@ -140,7 +140,7 @@ def limit(bootstrap: str, node: str, size: int) -> None:
     admin.close()
 
 
-def told(peer: Peer, node: str, size: int) -> None:
+def hears_of(peer: Peer, node: str, size: int) -> None:
     """Soon."""
     end = time.monotonic() + HANG_S * KEPT_S
     handle = 20
@@ -158,7 +158,7 @@ def test_on_kafka_a_publisher_hears_what_its_nodes_topic_takes_and_that_holds(
     node, size = made(on_kafka, partitions=partitions), 100_000 - AROUND_BYTES
     limit(kafka_bootstrap, node, 100_000)
     with Peer(on_kafka.port) as peer:
-        told(peer, node, size)
+        hears_of(peer, node, size)
         peer.send(split(message(size), 0, 20))
         assert peer.outcomes(1) == {0: "accepted"}
         peer.send(split(message(size + 1), 1, 20))
@@ -166,7 +166,7 @@ def test_on_kafka_a_publisher_hears_what_its_nodes_topic_takes_and_that_holds(
         assert len(peer.there(node, 1)) == 1
     limit(kafka_bootstrap, node, 30 * MIB)
     with Peer(on_kafka.port) as peer:
-        told(peer, node, 16 * MIB)  # the gateway's own limit
+        hears_of(peer, node, 16 * MIB)  # the gateway's own limit
         peer.send(split(message(size + 1), 0, 20))
         assert peer.outcomes(1) == {0: "accepted"}
 
@@ -178,7 +178,7 @@ def test_on_kafka_many_messages_that_the_topic_takes_are_not_too_large_together(
     node = made(on_kafka)
     limit(kafka_bootstrap, node, 20_000)
     with Peer(on_kafka.port) as peer:
-        told(peer, node, 20_000 - AROUND_BYTES)
+        hears_of(peer, node, 20_000 - AROUND_BYTES)
         peer.send(*(frames.transfer(number, message(1_000), 20) for number in range(500)))
         assert set(peer.outcomes(500).values()) == {"accepted"}
 
@@ -189,7 +189,7 @@ def test_on_kafka_the_relay_rejects_what_a_topic_does_not_take_and_goes_on(
     node, other = made(on_kafka), made(on_kafka)
     limit(kafka_bootstrap, node, 20_000)
     with Peer(on_kafka.port) as peer:
-        told(peer, node, 20_000 - AROUND_BYTES)
+        hears_of(peer, node, 20_000 - AROUND_BYTES)
         assert announced(peer, None, 1) == 16 * MIB  # type: ignore[arg-type]
         for number, (to, size, outcome) in enumerate(
             ((node, 30_000, f"rejected:{TOO_LARGE}"), (other, 30_000, "accepted"), (node, 10, "accepted"))

@@ -106,7 +106,7 @@ class TestEachTable:
             peer.publisher(node)
             gateway.realm.answers["post"] = "capacity-reached"
             peer.post(transaction, frames.message())
-            [(outcomes, _)] = peer.told(1).values()
+            [(outcomes, _)] = peer.dispositions(1).values()
         assert outcomes == f"transactional rejected:amqp:{'not-allowed' if special else 'resource-limit-exceeded'}"
 
     def test_settle(self, gateway: ScriptedGateway, node: str, special: bool) -> None:

@@ -139,7 +139,7 @@ def test_a_transaction_over_several_stores_is_done_as_a_whole_or_not(gateway: Ga
         peer.ended(*posted)
         transaction = peer.declare()
         peer.post(transaction, *sent)
-        peer.told(3)
+        peer.dispositions(3)
         for seen in came:
             peer.retire(transaction, seen.field(1))
         assert peer.discharge(transaction) == "accepted"

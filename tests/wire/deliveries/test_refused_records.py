@@ -146,7 +146,7 @@ def test_a_commit_with_such_a_message_is_refused_and_the_control_link_goes_on(
         for messages, said in (([KEYED, KEYLESS], "rejected:amqp:transaction:rollback"), ([KEYED], "accepted")):
             transaction = peer.declare()
             peer.post(transaction, *messages)
-            peer.told(len(messages))
+            peer.dispositions(len(messages))
             assert peer.discharge(transaction) == said
         accepted(peer, 1)
     took(gateway, node, 2)

@@ -28,13 +28,13 @@ def test_X_3_an_outcome_is_settled_when_its_publisher_has_settled(
         with Peer(each.port) as peer:
             peer.publisher(node, mode=0, rcv=SECOND)
             numbers = peer.publish(*[MESSAGE] * count)
-            assert peer.told(count) == dict.fromkeys(numbers, ("accepted", False))
+            assert peer.dispositions(count) == dict.fromkeys(numbers, ("accepted", False))
             peer.nothing()
             settle(peer, numbers)
             peer.nothing()
             numbers = peer.publish(MESSAGE, b"", MESSAGE)
             rejected = "rejected:amqp:precondition-failed"
-            assert peer.told(3) == {
+            assert peer.dispositions(3) == {
                 numbers[0]: ("accepted", False),
                 numbers[1]: (rejected, False),
                 numbers[2]: ("accepted", False),
@@ -48,14 +48,14 @@ def test_who_never_settles_is_given_no_more_credit_and_who_does_goes_on(small: G
     with Peer(small.port) as peer:
         credit = peer.publisher(node, mode=0, rcv=SECOND)
         numbers = peer.publish(*[MESSAGE] * credit)
-        assert peer.told(credit) == dict.fromkeys(numbers, ("accepted", False))
+        assert peer.dispositions(credit) == dict.fromkeys(numbers, ("accepted", False))
         peer.nothing()
         assert not peer.seen, "no credit"
         for _ in range(20):
             settle(peer, numbers)
             assert int(peer.expect("flow").field(6)) == credit
             numbers = peer.publish(*[MESSAGE] * credit)
-            assert peer.told(credit) == dict.fromkeys(numbers, ("accepted", False))
+            assert peer.dispositions(credit) == dict.fromkeys(numbers, ("accepted", False))
 
 
 def test_a_publisher_may_settle_before_it_has_heard_the_outcome(gateway: GatewayProcess, node: str) -> None:
@@ -64,7 +64,7 @@ def test_a_publisher_may_settle_before_it_has_heard_the_outcome(gateway: Gateway
         peer.publisher(node, mode=2, rcv=SECOND)
         peer.send(frames.transfer(0, MESSAGE), frames.disposition(0, 0, None, sender=True))
         peer.send(frames.transfer(1, MESSAGE, settled=True), frames.transfer(2, MESSAGE))
-        assert peer.told(1) == {2: ("accepted", False)}
+        assert peer.dispositions(1) == {2: ("accepted", False)}
         settle(peer, [2])
         peer.nothing()
         assert len(peer.there(node, 3)) == 3
@@ -76,10 +76,10 @@ def test_one_transfer_may_ask_for_the_receiver_to_settle_first_but_not_the_other
     with Peer(gateway.port) as peer:
         peer.publisher(node, rcv=SECOND)
         peer.send(frames.transfer(0, MESSAGE, rcv=0), frames.transfer(1, MESSAGE, rcv=SECOND))
-        assert peer.told(2) == {0: ("accepted", True), 1: ("accepted", False)}
+        assert peer.dispositions(2) == {0: ("accepted", True), 1: ("accepted", False)}
         peer.publisher(node, handle=1)
         peer.send(frames.transfer(2, MESSAGE, 1))
-        assert peer.told(1) == {2: ("accepted", True)}
+        assert peer.dispositions(1) == {2: ("accepted", True)}
         peer.send(frames.transfer(3, MESSAGE, 1, rcv=SECOND))
         assert peer.detached(1) == "amqp:invalid-field"
 
@@ -94,7 +94,7 @@ def test_a_relay_settles_second_too_and_its_links_share_the_credit(small: Gatewa
         addresses = [f"{node}.one", "missing"]
         messages = [frames.message_to(addresses[number % 2]) for number in range(credit)]
         numbers = peer.publish(*messages)
-        outcomes = peer.told(credit)
+        outcomes = peer.dispositions(credit)
         assert {settled for _, settled in outcomes.values()} == {False}
         assert [outcomes[number][0] for number in numbers[:2]] == ["accepted", "rejected:amqp:not-found"]
         settle(peer, numbers)
@@ -111,9 +111,12 @@ def test_what_is_posted_is_settled_by_its_publisher_when_it_has_been_discharged(
         transaction = peer.declare()
         numbers = peer.post(transaction, MESSAGE, b"", MESSAGE)
         said = dict(zip(numbers, ("accepted", "rejected:amqp:precondition-failed", "accepted"), strict=True))
-        assert peer.told(3) == {number: (f"transactional {state}", False) for number, state in said.items()}
+        assert peer.dispositions(3) == {number: (f"transactional {state}", False) for number, state in said.items()}
         last = peer.number()
         peer.send(frames.discharge(last, transaction))
-        assert peer.told(4) == {last: ("accepted", True), **{number: (state, False) for number, state in said.items()}}
+        assert peer.dispositions(4) == {
+            last: ("accepted", True),
+            **{number: (state, False) for number, state in said.items()},
+        }
         settle(peer, numbers)
         assert len(peer.there(node, 2)) == 2

@@ -116,7 +116,7 @@ def test_what_is_rolled_back_is_settled_without_an_outcome(peer: Transacting, no
     publisher(peer, node, ["accepted", "rejected"], rcv=1)
     transaction = peer.begun()
     [posted] = peer.post(transaction, ONE)
-    assert peer.told(1) == {posted: ("transactional accepted", False)}
+    assert peer.dispositions(1) == {posted: ("transactional accepted", False)}
     assert peer.discharge(transaction, fail=True) == "accepted"
     for seen in [each for each in peer.seen if each.name == "disposition"]:
         assert seen.state is None, seen

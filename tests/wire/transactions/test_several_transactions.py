@@ -16,7 +16,7 @@ def test_W_20_a_session_has_one_transaction_in_the_documented_profiles(documente
     with Transacting(documented.port) as peer:
         transaction = peer.begun()
         peer.send(frames.declare(peer.number()))
-        assert list(peer.told(1).values()) == [("rejected:amqp:not-allowed", True)]
+        assert list(peer.dispositions(1).values()) == [("rejected:amqp:not-allowed", True)]
         assert peer.discharge(transaction) == "accepted"
 
 
@@ -40,9 +40,9 @@ def _several(peer: Transacting, node: str) -> None:
     assert peer.discharge(second, fail=True) == "accepted"
     third = peer.declare()
     assert peer.discharge(first) == "accepted"
-    assert peer.told(1) == {given[0]: ("accepted", True)}
+    assert peer.dispositions(1) == {given[0]: ("accepted", True)}
     assert peer.discharge(third) == "accepted"
     peer.send(frames.discharge(peer.number(), second))
-    assert list(peer.told(1).values()) == [("rejected:amqp:transaction:unknown-id", True)]
+    assert list(peer.dispositions(1).values()) == [("rejected:amqp:transaction:unknown-id", True)]
     peer.leave()
     assert len(peer.there(node, 3)) == 3, "what the second had retired, and the two that the first has published"

@@ -33,10 +33,10 @@ def test_outcomes_in_a_transaction_may_come_in_any_order(peer: Transacting, node
     peer.retire(transaction, *named)
     assert peer.discharge(transaction, fail=fail) == "accepted"
     if not fail:
-        assert peer.told(len(named)) == dict.fromkeys(named, ("accepted", True))
+        assert peer.dispositions(len(named)) == dict.fromkeys(named, ("accepted", True))
     rest = [number for number in range(6) if fail or number not in named]
     peer.settle(rest[::-1], ACCEPTED, settled=False)
-    assert peer.told(len(rest)) == dict.fromkeys(rest, ("accepted", True))
+    assert peer.dispositions(len(rest)) == dict.fromkeys(rest, ("accepted", True))
     peer.leave()
     with Peer(peer.port) as other:
         other.consumer(node, credit=5)
@@ -122,9 +122,9 @@ def test_W_4_a_transaction_may_have_messages_of_each_way_to_settle(peer: Transac
     [first] = peer.post(transaction, ONE)
     peer.promised(first)
     [second] = peer.post(transaction, ONE, handle=2)
-    assert peer.told(1) == {second: ("transactional accepted", False)}
+    assert peer.dispositions(1) == {second: ("transactional accepted", False)}
     assert peer.discharge(transaction) == "accepted"
-    assert peer.told(1) == {second: ("accepted", False)}
+    assert peer.dispositions(1) == {second: ("accepted", False)}
     peer.send(frames.disposition(second, second, ACCEPTED, sender=True))
     peer.nothing()
     assert len(peer.there(node, 2)) == 2
@@ -138,7 +138,7 @@ def test_a_peer_may_be_gone_before_its_discharge_is_answered(gateway: GatewayPro
             peer.publisher(node)
             transaction = peer.begun()
             peer.post(transaction, ONE)
-            peer.told(1)
+            peer.dispositions(1)
             peer.send(frames.discharge(peer.number(), transaction))
         with Peer(gateway.port) as witness:
             witness.consumer(node, credit=number)
@@ -177,7 +177,7 @@ def test_a_discharge_with_an_invalid_field_is_no_commit(peer: Transacting, node:
     peer.publisher(node)
     transaction = peer.begun()
     peer.post(transaction, ONE)
-    peer.told(1)
+    peer.dispositions(1)
     discharge = Described(ULong(0x32), [transaction, *fields])
     peer.send(frames.request(peer.number(), discharge))
     assert peer.until("detach").condition == "amqp:invalid-field"

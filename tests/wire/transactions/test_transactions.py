@@ -79,7 +79,7 @@ def test_W_20_the_next_declare_may_be_sent_right_behind_a_discharge(peer: Transa
     discharge, declare = peer.number(), peer.number()
     peer.send(frames.discharge(discharge, transaction), frames.declare(declare))
     wanted = dict.fromkeys([discharge] if peer.settles else [discharge, *posted], ("accepted", True))
-    assert peer.told(1 + len(wanted)) == {**wanted, declare: ("declared", True)}
+    assert peer.dispositions(1 + len(wanted)) == {**wanted, declare: ("declared", True)}
 
 
 @pytest.mark.requirement("W-21")
@@ -89,10 +89,10 @@ def test_W_21_descriptors_may_be_symbolic(peer: Transacting, node: str) -> None:
     peer.send(frames.request(peer.number(), request(Symbol("amqp:declare:list"), [None])))
     transaction = peer.expect("disposition").field(4).value[0]
     peer.post(transaction, ONE)
-    peer.told(1)
+    peer.dispositions(1)
     number = peer.number()
     peer.send(frames.request(number, request(Symbol("amqp:discharge:list"), [transaction, False])))
-    assert peer.told(1 if peer.settles else 2)[number] == ("accepted", True)
+    assert peer.dispositions(1 if peer.settles else 2)[number] == ("accepted", True)
     assert len(peer.there(node, 1)) == 1
 
 
@@ -116,7 +116,7 @@ def test_what_is_no_request_ends_the_control_link(peer: Transacting, said: bytes
 def test_W_19_a_distributed_transaction_is_refused(peer: Transacting) -> None:
     peer.control()
     peer.send(frames.declare(peer.number(), global_id=b"xid"))
-    assert list(peer.told(1).values()) == [("rejected:amqp:not-implemented", True)]
+    assert list(peer.dispositions(1).values()) == [("rejected:amqp:not-implemented", True)]
 
 
 @pytest.mark.requirement("W-13")
@@ -197,10 +197,10 @@ def test_P_A2_W_4_what_yields_no_event_is_rejected_inside_and_settled_once(peer:
     transaction = peer.begun()
     bad, good = *peer.post(transaction, b""), *peer.post(transaction, ONE)
     said = {bad: "rejected:amqp:precondition-failed", good: "accepted"}
-    assert peer.told(2) == {number: (f"transactional {state}", peer.settles) for number, state in said.items()}
+    assert peer.dispositions(2) == {number: (f"transactional {state}", peer.settles) for number, state in said.items()}
     assert peer.discharge(transaction) == "accepted"
     late = {} if peer.settles else {number: (state, True) for number, state in said.items()}
-    assert peer.told(len(late)) == late
+    assert peer.dispositions(len(late)) == late
     peer.nothing()
     assert len(peer.there(node, 1)) == 1
 
@@ -233,7 +233,7 @@ def test_the_order_of_a_link_holds_across_its_transaction(peer: Transacting, nod
         wanted |= dict.fromkeys(numbers[3:5], ("transactional accepted", True))
     final: dict[int, tuple[str | None, bool]] = {}
     while final != wanted:
-        final.update(peer.told(1))
+        final.update(peer.dispositions(1))
     assert [event.payload for event in peer.there(node, 7)] == said
 
 
@@ -251,7 +251,7 @@ def test_S_A8_T_S1_W_10_an_outcome_inside_a_transaction_is_carried_out_by_its_di
     peer.retire(transaction, 0)
     peer.nothing()
     assert peer.discharge(transaction) == "accepted"
-    assert peer.told(1) == {0: ("accepted", True)}
+    assert peer.dispositions(1) == {0: ("accepted", True)}
     peer.leave()
     assert [event.payload for event in peer.there(node, 1)] == [TWO]
 
@@ -267,7 +267,7 @@ def test_W_10_after_a_rollback_it_is_the_consumers_as_before(peer: Transacting, 
     peer.nothing()  # neither told nor given again
     peer.there(node, 0)
     peer.settle([0], ACCEPTED, settled=False)
-    assert peer.told(1) == {0: ("accepted", True)}
+    assert peer.dispositions(1) == {0: ("accepted", True)}
     peer.leave()
     peer.there(node, 0)
 
@@ -350,12 +350,12 @@ def test_W_15_with_its_control_link_a_transaction_ends(peer: Transacting, node: 
     peer.retire(transaction, 0)
     peer.send(frames.detach(CONTROL))
     if not peer.settles:
-        assert peer.told(1) == {posted: ("released", True)}
+        assert peer.dispositions(1) == {posted: ("released", True)}
     assert peer.detached(CONTROL) is None
     [late] = peer.post(transaction, TWO)
-    assert peer.told(1) == {late: ("rejected:amqp:transaction:unknown-id", True)}
+    assert peer.dispositions(1) == {late: ("rejected:amqp:transaction:unknown-id", True)}
     peer.settle([0], ACCEPTED, settled=False)
-    assert peer.told(1) == {0: ("accepted", True)}
+    assert peer.dispositions(1) == {0: ("accepted", True)}
     peer.leave()
     peer.there(node, 0)
 
@@ -387,7 +387,7 @@ def test_an_undischarged_transaction_is_rolled_back_when_its_peer_goes(
             if first == "consumer":
                 transaction = peer.begun()
             peer.post(transaction, TWO)
-            peer.told(1)
+            peer.dispositions(1)
             peer.retire(transaction, 0, settled=True)
             if end is not None:
                 peer.send(end)

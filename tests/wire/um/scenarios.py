@@ -22,7 +22,7 @@ MODES = ("unsettled", "settled", "mixed")
 _DURABILITIES = {"none": (0,), "durable": (1, 2)}
 
 
-def told(peer: Peer, expected: Expected, handle: int, presettled: bool = False) -> None:
+def hears(peer: Peer, expected: Expected, handle: int, presettled: bool = False) -> None:
     """The disposition, and the end of the link, or that there is none."""
     if expected.outcome != "none" and not presettled:
         seen = peer.expect("disposition")
@@ -51,7 +51,7 @@ def publish(mode: str, presettled: bool = False, payload: bytes = MESSAGE, answe
                 gateway.until(lambda: bool(realm.calls))
                 peer.nothing_at_once()
                 gateway.do(realm.release)
-            told(peer, expected, 0, presettled)
+            hears(peer, expected, 0, presettled)
             assert realm.calls == (["publish 1"] if expected.native == "publish" else []), realm.calls
             realm.answers.clear()
             gateway.do(realm.release)
@@ -66,7 +66,7 @@ def publish_in_two_transfers(gateway: ScriptedGateway, expected: Expected) -> No
     with Peer(gateway.port) as peer:
         peer.publisher(gateway.queue)
         peer.send(frames.transfer(0, MESSAGE[:3], more=True), frames.transfer(0, MESSAGE[3:]))
-        told(peer, expected, 0)
+        hears(peer, expected, 0)
         assert gateway.realm.calls == []
 
 
@@ -121,7 +121,7 @@ def state_then_told(state: Described | None, answer: str = "done") -> Callable[[
             gateway.until(lambda: bool(realm.calls))
             peer.nothing_at_once()
             gateway.do(realm.release)
-        told(peer, expected, 1)
+        hears(peer, expected, 1)
         wanted = {"acknowledge": ["acknowledge 1"], "open": ["return 1"], "none": []}[expected.native]
         assert realm.calls == wanted, realm.calls
 
@@ -133,7 +133,7 @@ def copy_told(state: Described, *calls: str) -> Callable[[ScriptedGateway, Peer,
 
     def step(gateway: ScriptedGateway, peer: Peer, expected: Expected) -> None:
         peer.settle([0], state, settled=False)
-        told(peer, expected, 1)
+        hears(peer, expected, 1)
         assert gateway.realm.calls == [*calls], gateway.realm.calls
 
     return step
@@ -162,7 +162,7 @@ def accepted_again(gateway: ScriptedGateway, peer: Peer, expected: Expected) -> 
     peer.settle([0], frames.state("accepted"), settled=False)
     assert peer.outcomes(1) == {0: "accepted"}
     peer.settle([0], frames.state("accepted"), settled=False)
-    told(peer, expected, 1)
+    hears(peer, expected, 1)
     assert gateway.realm.calls == ["acknowledge 1"], gateway.realm.calls
 
 

@@ -45,7 +45,7 @@ def _discharge(gateway: ScriptedGateway, *cases: tuple[str, bool, str, list[str]
             peer.publisher(gateway.queue)
             transaction = peer.begun()
             peer.post(transaction, MESSAGE)
-            peer.told(1)
+            peer.dispositions(1)
             gateway.realm.calls.clear()
             gateway.realm.answers["commit"] = answer
             assert peer.discharge(transaction, fail) == said
@@ -100,7 +100,7 @@ def retired(gateway: ScriptedGateway, _: Expected) -> None:
         assert gateway.realm.calls == []
         assert peer.discharge(transaction) == "accepted"
         assert gateway.realm.calls == ["commit 1 0"]
-        assert peer.told(1) == {0: ("accepted", True)}
+        assert peer.dispositions(1) == {0: ("accepted", True)}
 
 
 def retired_in_vain(gateway: ScriptedGateway, _: Expected) -> None:
@@ -112,7 +112,7 @@ def retired_in_vain(gateway: ScriptedGateway, _: Expected) -> None:
         assert peer.discharge(transaction) == "rejected:amqp:transaction:rollback"
         peer.nothing_at_once()
         peer.settle([0], frames.state("accepted"), settled=False)
-        assert peer.told(1) == {0: ("accepted", True)}
+        assert peer.dispositions(1) == {0: ("accepted", True)}
         assert gateway.realm.calls == ["commit 1 0", "acknowledge 1"]
 
 

@@ -267,7 +267,7 @@ def publisher(producers: list[FakeProducer]) -> Any:
     return Publisher(make, make, 10_000, 1_000_000)
 
 
-def told(answers: list[Appended]) -> list[tuple[int, list[int], str]]:
+def completions_of(answers: list[Appended]) -> list[tuple[int, list[int], str]]:
     return [(a.first, a.offsets, a.failure.cause if a.failure else "") for a in answers]
 
 
@@ -278,20 +278,20 @@ def test_completions_are_sliced_as_the_offsets_come() -> None:
         subject.append(Append("t", 0, [b"k"] * 3, [b"v"] * 3))
     ((first, _),) = producers[0].flights
     first.append(10)
-    assert told(subject.poll()) == [(0, [10], "")]
-    assert told(subject.poll()) == []
+    assert completions_of(subject.poll()) == [(0, [10], "")]
+    assert completions_of(subject.poll()) == []
     first.append(11)
-    assert told(subject.poll()) == [(1, [11], "")]
+    assert completions_of(subject.poll()) == [(1, [11], "")]
     assert len(producers[0].flights) == 1, "the partition's next batches wait until all of this one has landed"
     first.append(12)
-    assert told(subject.poll()) == [(2, [12], "")]
+    assert completions_of(subject.poll()) == [(2, [12], "")]
     _, (second, _), (third, _) = producers[0].flights
     second += [20, 21, 22]
     third += [23]
-    assert told(subject.poll()) == [(0, [20, 21, 22], ""), (0, [23], "")]
+    assert completions_of(subject.poll()) == [(0, [20, 21, 22], ""), (0, [23], "")]
     assert not subject.is_idle
     third += [24, 25]
-    assert told(subject.poll()) == [(1, [24, 25], "")]
+    assert completions_of(subject.poll()) == [(1, [24, 25], "")]
     assert subject.is_idle
 
 
@@ -328,11 +328,11 @@ def test_a_record_that_the_producer_refuses_at_once_fails_in_its_place() -> None
     subject.append(Append("t", 0, [b"k"] * 4, [b"v"] * 4))
     ((offsets, errors),) = producers[0].flights
     offsets += [5, -1]
-    assert told(subject.poll()) == []
+    assert completions_of(subject.poll()) == []
     errors.append((3, KafkaError._MSG_TIMED_OUT, "late"))
     offsets += [6, -1]
     expected = [(0, [5], ""), (1, [-1], "too-large"), (2, [6], ""), (3, [-1], "indeterminate")]
-    assert told(subject.poll()) == expected
+    assert completions_of(subject.poll()) == expected
     assert subject.is_idle
 
 
@@ -344,13 +344,13 @@ def test_a_fatal_error_leaves_what_was_in_flight_in_doubt_and_a_new_producer_goe
     subject.append(Append("t", 0, [b"k"] * 3, [b"v"] * 3))
     ((offsets, _),) = producers[0].flights
     offsets.append(10)
-    assert told(subject.poll()) == [(0, [10], "")]
+    assert completions_of(subject.poll()) == [(0, [10], "")]
     producers[0].raises = KafkaException(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER))
-    assert told(subject.poll()) == [(1, [-1, -1], "indeterminate")]
+    assert completions_of(subject.poll()) == [(1, [-1, -1], "indeterminate")]
     subject.append(Append("t", 0, [b"k"], [b"v"]))
     ((offsets, _),) = producers[1].flights
     offsets.append(30)
-    assert told(subject.poll()) == [(0, [30], "")]
+    assert completions_of(subject.poll()) == [(0, [30], "")]
     subject.close()
     assert producers[0].is_closed
 
@@ -395,6 +395,6 @@ def test_a_topic_that_stays_unknown_leaves_nothing_counted_as_in_flight() -> Non
     while not answers:
         answers = subject.poll()
         assert time.monotonic() < deadline
-    assert told(answers) == [(0, [-1, -1, -1], "not-found")]
+    assert completions_of(answers) == [(0, [-1, -1, -1], "not-found")]
     assert producers[0].looked_up == ["t"]
     assert (subject.is_idle, subject._count, subject._bytes) == (True, 0, 0)
