@@ -142,5 +142,5 @@ def reason_of(target: Target, why: str) -> str:
 def shown(target: Target, dry_run: bool = False) -> str:
     """The same, to copy."""
     words, operands = command_of(target, dry_run)
-    marked = ["--", *operands] if any(each.startswith("-") for each in operands) else operands
+    marked = ["--", *operands] if any(operand.startswith("-") for operand in operands) else operands
     return join(["realmgate", *words, *marked])

@@ -49,7 +49,7 @@ class Tables:
     def table(self, name: str, profile: str) -> list[dict[str, Any]]:
         """The rules of a table, inherited ones first, in the file's order. `first`: the profile that has it first."""
         table = self.rules[name]
-        return [self._rule(name, each, profile) for each in table.profiles[profile].rules]
+        return [self._rule(name, rule, profile) for rule in table.profiles[profile].rules]
 
     def _rule(self, name: str, rule: Rule, profile: str) -> dict[str, Any]:
         table = self.rules[name]

@@ -74,7 +74,7 @@ def history(view: View) -> Document:
 def _time(view: View, readings: Sequence[Reading]) -> _Time:
     request = view.history.asked
     begin_us, end_us = request.window(view.now_us)
-    counted_us = min((each.counted_us for each in readings if each.rows), default=0)
+    counted_us = min((reading.counted_us for reading in readings if reading.rows), default=0)
     return _Time(begin_us, end_us, request.step_us, counted_us)
 
 
@@ -137,12 +137,12 @@ def _finite(p99_ms: float | None) -> float | None:
 
 def _charts(times: Sequence[Mapping[str, Any]]) -> Iterator[Document]:
     for name, klass in _CHARTS:
-        series = [each[name] for each in times]
+        series = [time[name] for time in times]
         known = [value for value in series if value is not None]
         if sum(known) or name in _ALWAYS:
             yield {
                 "name": name, "class": klass, "series": series, "count": sum(known), "most": max(known, default=0),
-                "whole": [each["record"] == "whole" for each in times],
+                "whole": [time["record"] == "whole" for time in times],
             }  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def rules(view: View) -> Document:
 
 
 def _in_force(view: View) -> str:
-    return next((str(each.health["profile"]) for each in view.gateways if each.health.get("profile")), "")
+    return next((str(gateway.health["profile"]) for gateway in view.gateways if gateway.health.get("profile")), "")
 
 
 def _digests(view: View, tables: Tables) -> list[Document]:

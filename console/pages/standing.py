@@ -13,7 +13,7 @@ from gateway.verdict.samples import quantile_s
 
 
 def reconciliation(view: View) -> Document:
-    rows = [_report(view, each) for each in view.reports]
+    rows = [_report(view, report) for report in view.reports]
     return frame(
         view, "reconciliation", "Reconciliation", "Does the log hold what peers were answered?",
         has_reports=view.has_reports, last=rows[0] if rows else None, runs=rows,
@@ -62,7 +62,7 @@ def gateways(view: View) -> Document:
 def _commands(view: View) -> Document:
     """What operators had changed, as the audit has it."""
     stored = view.stored
-    rows = [{**each, "words": _words(each)} for each in stored.commands]
+    rows = [{**command, "words": _words(command)} for command in stored.commands]
     return {"can_read": stored.can_read, "age_s": view.age_s(stored.at_us), "problem": stored.problem, "rows": rows}
 
 

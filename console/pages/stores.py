@@ -93,7 +93,7 @@ def dead(view: View) -> Document:
 def _letters(view: View) -> Document:
     """As they were read, with how old that is."""
     stored, request = view.stored, view.stored.asked
-    partitions = next((each["partitions"] for each in stored.nodes if each["node"] == request.node), 1)
+    partitions = next((node["partitions"] for node in stored.nodes if node["node"] == request.node), 1)
     return {
         "can_read": stored.can_read,
         "at": iso(stored.at_us),

@@ -81,8 +81,8 @@ def frame(view: View, name: str, title: str, question: str, **content: Any) -> D
         if known_us > begin_us + MINUTE_US
         else f"{shown.minutes} min",
         "gateway": shown.gateway,
-        "gateways": [gateway_row(view, each) for each in view.gateways],
-        "silent": [each.name for each in view.gateways if each.failed_us],
+        "gateways": [gateway_row(view, gateway) for gateway in view.gateways],
+        "silent": [gateway.name for gateway in view.gateways if gateway.failed_us],
         "open": open_problems(view),
         "tables": _tables(view),
         "reconciliation": _last_report(view),
@@ -91,7 +91,7 @@ def frame(view: View, name: str, title: str, question: str, **content: Any) -> D
 
 
 def _realm(view: View) -> Document:
-    kinds = sorted({str(each.health["realm"]) for each in view.gateways if each.health.get("realm")})
+    kinds = sorted({str(gateway.health["realm"]) for gateway in view.gateways if gateway.health.get("realm")})
     return {"name": view.realm, "kind": ", ".join(kinds) or "unknown"}
 
 
@@ -124,13 +124,13 @@ def state_class(gateway: Gateway) -> str:
 
 def open_problems(view: View) -> Document:
     """How many, which pages they belong to, and the first ones."""
-    by_page = Counter(each.page for each in view.problems)
-    fatal = {each.page for each in view.problems if each.klass == "fatal"}
+    by_page = Counter(problem.page for problem in view.problems)
+    fatal = {problem.page for problem in view.problems if problem.klass == "fatal"}
     return {
         "count": len(view.problems),
-        "by_class": dict(Counter(each.klass for each in view.problems)),
+        "by_class": dict(Counter(problem.klass for problem in view.problems)),
         "by_page": {page: {"count": count, "fatal": page in fatal} for page, count in by_page.items()},
-        "first": [problem_row(view, each) for each in view.problems[:PROBLEMS_SHOWN]],
+        "first": [problem_row(view, problem) for problem in view.problems[:PROBLEMS_SHOWN]],
     }
 
 
@@ -144,8 +144,8 @@ def problem_row(view: View, problem: Problem) -> Document:
 
 
 def _tables(view: View) -> Document:
-    digests = sorted({str(each.health["digest"]) for each in view.gateways if each.health.get("digest")})
-    profiles = sorted({str(each.health["profile"]) for each in view.gateways if each.health.get("profile")})
+    digests = sorted({str(gateway.health["digest"]) for gateway in view.gateways if gateway.health.get("digest")})
+    profiles = sorted({str(gateway.health["profile"]) for gateway in view.gateways if gateway.health.get("profile")})
     return {"digests": digests, "profiles": profiles, "agree": len(digests) <= 1}
 
 

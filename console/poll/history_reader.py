@@ -42,7 +42,7 @@ class HistoryReader:
     def __init__(self, gateways: Sequence[Gateway], clock: Clock) -> None:
         self._gateways, self._clock = gateways, clock
         self._kept: OrderedDict[Asked, _Kept] = OrderedDict()
-        self._turns = {each.name: asyncio.Lock() for each in gateways}
+        self._turns = {gateway.name: asyncio.Lock() for gateway in gateways}
 
     def known(self, query: Mapping[str, str]) -> History:
         """What was read last of that time."""

@@ -38,11 +38,11 @@ class Watch:
         self.link_streams = 0  # of these, who look at links
         self.links_wanted_s = float("-inf")
         self._looked_s = float("-inf")
-        self._pollers = [_Poller(each, self) for each in gateways]
+        self._pollers = [_Poller(gateway, self) for gateway in gateways]
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(each.run()) for each in self._pollers]
+        self._tasks = [asyncio.create_task(poller.run()) for poller in self._pollers]
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -72,14 +72,14 @@ class Watch:
         if links:
             self.links_wanted_s = now_s
         self._wake_sleepers()
-        waiting = [each.fresh(now_s, links) for each in self._pollers]
+        waiting = [poller.fresh(now_s, links) for poller in self._pollers]
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_WAIT_S):
                 await asyncio.gather(*waiting)
 
     def _wake_sleepers(self) -> None:
-        for each in self._pollers:
-            each.wake_sleeper()
+        for poller in self._pollers:
+            poller.wake_sleeper()
 
     def has_changed(self) -> None:
         self.version += 1

@@ -24,7 +24,7 @@ class TablesOnDisk:
 
     def want(self, gateways: Iterable[Gateway]) -> None:
         """Begin a reading if there was none, or a gateway has other tables than any that were read."""
-        digests = {str(each.health["digest"]) for each in gateways if each.health.get("digest")}
+        digests = {str(gateway.health["digest"]) for gateway in gateways if gateway.health.get("digest")}
         if self._reading is None or (self._reading.done() and digests - self._read_for):
             self._read_for |= digests
             self._reading = asyncio.create_task(self._read())

@@ -97,7 +97,7 @@ def place(written: str, run: str) -> tuple[int, ...]:
     if (
         run_written != run
         or not numbers
-        or not all(each.isascii() and each.isdigit() and len(each) < 20 for each in numbers)
+        or not all(number.isascii() and number.isdigit() and len(number) < 20 for number in numbers)
     ):
         raise WrongParameter(f"{written[:60]} is no ID of the run {run}")
     return tuple(map(int, numbers))

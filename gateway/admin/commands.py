@@ -72,7 +72,7 @@ async def close_connection(gateway: Gateway, answering: Answering, request: Requ
 
 
 def _connection(gateway: Gateway, numbers: tuple[int, ...]) -> Connection | None:
-    return next((each for each in gateway.connections if (each.record.number,) == numbers), None)
+    return next((connection for connection in gateway.connections if (connection.record.number,) == numbers), None)
 
 
 def _note(gateway: Gateway, who: str, why: str, change: str) -> None:

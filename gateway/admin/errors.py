@@ -50,7 +50,7 @@ def _is(error: RecentError, name: str, value: str) -> bool:
     """Of a container: the first one, or one of the last."""
     if error.facts.get(name) == value:
         return True
-    return name == "container" and any(each["container"] == value for each in error.examples)
+    return name == "container" and any(example["container"] == value for example in error.examples)
 
 
 def _row(run: str, error: RecentError, node_names: Sequence[str], dead: str) -> dict[str, Any]:

@@ -195,29 +195,29 @@ def _names(one: DurableMetrics) -> tuple[str, str, str]:
 
 
 def _sum(others: list[DurableMetrics]) -> DurableMetrics:
-    counts = [one.counts for one in others if one.counts is not None]
+    counts = [other.counts for other in others if other.counts is not None]
     return DurableMetrics(
         node=OTHER,
         durable=OTHER,
         partition=-1,
-        links=sum(one.links for one in others),
-        low=min(one.low for one in others),
+        links=sum(other.links for other in others),
+        low=min(other.low for other in others),
         counts=reduce(add, counts) if len(counts) == len(others) else None,
-        hole=sum(one.hole for one in others),
-        ranges=sum(one.ranges for one in others),
-        oldest_s=oldest(one.oldest_s for one in others),
+        hole=sum(other.hole for other in others),
+        ranges=sum(other.ranges for other in others),
+        oldest_s=oldest(other.oldest_s for other in others),
     )
 
 
 def of_nodes(figures: RealmMetrics) -> Parts:
     """The first `METRIC_NODES` stores; those beyond are one, of their sums, and so are all temporary ones."""
     shown: dict[tuple[str, str], NodeFigures] = {}
-    for one in figures.nodes():
+    for node in figures.nodes():
         yield None
-        if one is not None:
-            names = (one.node, str(one.partition)) if len(shown) < METRIC_NODES else (OTHER, OTHER)
-            names = (TEMPORARY, OTHER) if one.temporary else names
-            shown[names] = _together(shown[names], one) if names in shown else one
+        if node is not None:
+            names = (node.node, str(node.partition)) if len(shown) < METRIC_NODES else (OTHER, OTHER)
+            names = (TEMPORARY, OTHER) if node.temporary else names
+            shown[names] = _together(shown[names], node) if names in shown else node
     columns: tuple[tuple[str, str, Callable[[NodeFigures], float | None]], ...] = (
         ("events", _MESSAGES, lambda one: one.stored),
         ("bytes", "Octets of a node with a capacity.", lambda one: one.size_bytes),

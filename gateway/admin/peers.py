@@ -48,9 +48,9 @@ async def links(gateway: Gateway, answering: Answering, request: Request) -> Res
 def _wanted(gateway: Gateway, request: Request) -> Iterator[Connection]:
     """In the order in which they came."""
     user, container = request.query.get("user"), request.query.get("container")
-    for each in [*gateway.connections]:
-        if user in (None, each.subject.user) and container in (None, each.container):
-            yield each
+    for connection in [*gateway.connections]:
+        if user in (None, connection.subject.user) and container in (None, connection.container):
+            yield connection
 
 
 def _tag(request: Request) -> tuple[int, int] | None:

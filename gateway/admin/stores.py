@@ -31,7 +31,7 @@ async def nodes(gateway: Gateway, answering: Answering, request: Request) -> Res
     known = ((node.name, node) for node in figures.known_nodes() if wanted in (None, node.name))
     page = await following(known, after, limit + 1)
     durables = await _durables_of(figures, {name for name, _ in page[:limit]})
-    problems = {each.about: each.kind for each in figures.troubles if each.kind.startswith("topic-")}
+    problems = {trouble.about: trouble.kind for trouble in figures.troubles if trouble.kind.startswith("topic-")}
     rows: list[Row] = []
     for name, node in page[:limit]:
         rows.append(await _node_row(gateway, node, durables.get(name, []), problems.get(name)))
@@ -65,12 +65,12 @@ async def _node_row(gateway: Gateway, node: Node, durables: list[tuple[Node, Dur
         "topic": node.topic,
         "partitions": node.partitions,
         "created_us": node.created_us,
-        "messages": known_sum(one.stored for one in stores),
+        "messages": known_sum(store.stored for store in stores),
         "messages_max": properties.capacity_events or None,
-        "size_bytes": known_sum(one.size_bytes for one in stores),
+        "size_bytes": known_sum(store.size_bytes for store in stores),
         "size_bytes_max": properties.capacity_bytes or None,
         "full": ("evicts", "refuses")[properties.honour_capacity] if has_capacity else None,
-        "oldest_s": _age(oldest(one.oldest_s for one in stores)),
+        "oldest_s": _age(oldest(store.oldest_s for store in stores)),
         "available": known_sum(each.available if each else None for each in counts) if counts else None,
         "unsettled": known_sum(each.unsettled if each else None for each in counts) if counts else None,
         "delayed": known_sum(each.delayed if each else None for each in counts) if counts else None,

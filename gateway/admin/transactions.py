@@ -44,7 +44,7 @@ async def transactions(gateway: Gateway, answering: Answering, request: Request)
 
 def _numbered(connection: Connection) -> list[tuple[int, str, Transaction]]:
     """In the order in which they were declared, with their numbers in the run and states."""
-    stated = [(each, each.state) for each in connection.transactions.all()]
+    stated = [(transaction, transaction.state) for transaction in connection.transactions.all()]
     stated += [(each, "committing") for each in _committing(connection)]
     return sorted(
         ((_number(each), state, each) for each, state in stated),

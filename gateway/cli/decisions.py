@@ -39,14 +39,14 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
 
     with closing(open_answering(settings, arguments.timeout)) as log:
         refusals = [
-            one
-            for one in _decisions(log, f"{settings.realm.prefix}.outcomes")
-            if arguments.what in (None, one["what"]) and arguments.user in (None, one.get("user"))
+            decision
+            for decision in _decisions(log, f"{settings.realm.prefix}.outcomes")
+            if arguments.what in (None, decision["what"]) and arguments.user in (None, decision.get("user"))
         ]
     if arguments.json:
         write_json(refusals, out)
     else:
-        write_table(_TITLES, [_row(one) for one in refusals], out)
+        write_table(_TITLES, [_row(refusal) for refusal in refusals], out)
     return 0
 
 

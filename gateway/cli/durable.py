@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     if arguments.to.isdigit():
         one_store(stores)
     with closing(open_log(settings)) as log:
-        places = [_place(log, one, arguments.to) for one in stores]
+        places = [_place(log, store, arguments.to) for store in stores]
     ways = ", ".join(f"from {one.state.low} to {eid}" for one, eid in zip(stores, places, strict=True))
     if not confirmed(f"Move {name} {ways}?", arguments.yes, out):
         return 1
@@ -101,7 +101,7 @@ def refuse_broken(stores: Sequence[StoredState]) -> None:
 
 
 def held_of(stores: Sequence[StoredState]) -> int:
-    return sum(one.events_max for one in stores)
+    return sum(store.events_max for store in stores)
 
 
 def in_turn(replies: Iterable[Reply]) -> Reply:
@@ -168,7 +168,7 @@ def _show(settings: Settings, stores: Sequence[StoredState], as_json: bool, out:
     with closing(open_log(settings)) as log:
         prefix = settings.realm.prefix
         counted = numbers(log, prefix, realm_metadata(log, prefix), _nodes_of(stores))
-    described = [_described(one, counted) for one in stores]
+    described = [_described(store, counted) for store in stores]
     if as_json:
         write_json(described if len(stores) > 1 else described[0], out)
         return 0

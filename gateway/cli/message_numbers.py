@@ -38,7 +38,7 @@ def numbers(log: Log, prefix: str, metadata: Metadata, nodes: Sequence[Node]) ->
 def stored_in(counted: Counted, node: Node) -> int | None:
     """In all stores of a node."""
     counts = [counted.get((part.store, QUEUE if node.kind == "queue" else "")) for part in node.parts]
-    known = [one.stored for one in counts if one is not None]
+    known = [count.stored for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
 

@@ -157,7 +157,7 @@ def _is_realm(value: Value) -> bool:
 
 
 def _granting(grants: tuple[Grant, ...]) -> str:
-    words = [f"{each.who}: {', '.join(sorted(each.operations))}" for each in grants]
+    words = [f"{grant.who}: {', '.join(sorted(grant.operations))}" for grant in grants]
     return f"grants of the realm: {'; '.join(words) or 'none, so nodes without grants are open to every user'}"
 
 

@@ -59,14 +59,14 @@ def _purge(settings: Settings, stores: list[StoredState], arguments: argparse.Na
     if not confirmed(question, arguments.yes, out):
         return 1
     how = {"eid": arguments.below, **_how(arguments)}
-    return report(in_turn(carry_out(settings, "purge", one.durable, **how) for one in stores), "purge", name, out)
+    return report(in_turn(carry_out(settings, "purge", store.durable, **how) for store in stores), "purge", name, out)
 
 
 def _moves(settings: Settings, stores: list[StoredState], arguments: argparse.Namespace) -> Iterator[Reply]:
     """One store after another, until so many were moved; 0: all."""
     left = arguments.count
-    for one in stores:
-        reply = carry_out(settings, "move", one.durable, count=left, to=arguments.to, **_how(arguments))
+    for store in stores:
+        reply = carry_out(settings, "move", store.durable, count=left, to=arguments.to, **_how(arguments))
         yield reply
         left -= reply.count
         if arguments.count and left <= 0:
@@ -115,7 +115,7 @@ def _peek(settings: Settings, stores: list[StoredState], arguments: argparse.Nam
         events = [*islice(wanted(log, stores, arguments.start, arguments.where), arguments.count)]
     now_ms = SystemClock().epoch_us() // 1000
     if arguments.json:
-        write_json([described(one, now_ms, arguments.sections) for one in events], out)
+        write_json([described(event, now_ms, arguments.sections) for event in events], out)
         return 0
     write_table(*table(events, now_ms), out)
     return 0

@@ -103,7 +103,7 @@ def read_console(values: Mapping[str, Any], base: Path) -> ConsoleSettings:
     return ConsoleSettings(
         listen=values["console.listen"],
         gateways=tuple(values["console.gateways"]),
-        reports=tuple(base / each for each in values["console.reports"]),
+        reports=tuple(base / value for value in values["console.reports"]),
         users=path("users"),
         groups=tuple(values["console.groups"]),
         certificate=path("certificate"),

@@ -146,7 +146,7 @@ def difference(before: Reading, after: Reading) -> dict[str, Any]:
         if changed_counts:
             columns[name] = fitted(FAMILIES[name], changed_counts)
     seconds = {name: _classes(before.seconds.get(name), classes) for name, classes in after.seconds.items()}
-    if any(sum(each["counts"]) for each in seconds.values()):
+    if any(sum(second["counts"]) for second in seconds.values()):
         columns["seconds"] = {name: each for name, each in seconds.items() if sum(each["counts"])}
     return columns
 

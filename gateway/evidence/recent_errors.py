@@ -115,7 +115,7 @@ class RecentErrors:
 
     def above(self, number: int) -> Iterator[RecentError]:
         """Those that are kept, the oldest first."""
-        return (each for each in [*self._entries] if each.number > number)
+        return (entry for entry in [*self._entries] if entry.number > number)
 
     def delivery(self, key: OutcomeKey, seq: int, count: int, now_us: int) -> None:
         """So many deliveries got an outcome that differs from what was asked for; the first has that seq."""

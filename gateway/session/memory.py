@@ -97,7 +97,7 @@ def _end_largest(holder: Holder, words: str) -> None:
 
 
 def _stuck(pool: HeldBytes) -> list[HeldAccount]:
-    return [each for each in pool.accounts if each.stuck_s >= STUCK_S and not each.owner.closing]
+    return [account for account in pool.accounts if account.stuck_s >= STUCK_S and not account.owner.closing]
 
 
 def _leaving(pool: HeldBytes) -> int:

@@ -54,7 +54,7 @@ def read_health(body: bytes) -> Row:
         "lease_held": realm.get("lease_held") is True,
         "digest": text(tables.get("digest")) or "",
         "profile": text(tables.get("profile")) or "",
-        "problems": [_problem(each) for each in problems],
+        "problems": [_problem(problem) for problem in problems],
         "warnings": [text(each) or "" for each in _list(health.get("warnings"))[:50]],
         "connections": number(health.get("connections")),
         "links": number(health.get("links")),

@@ -110,7 +110,7 @@ def distinct(answers: Mapping[str, Sequence[HistoryRow]]) -> dict[str, Sequence[
 
 
 def _runs(rows: Iterable[HistoryRow]) -> set[str]:
-    return {each.run for row in rows for each in row.runs}
+    return {run.run for row in rows for run in row.runs}
 
 
 class Sums:

@@ -46,10 +46,10 @@ def gaps(rows: Sequence[HistoryRow], begin_us: int, end_us: int, known_us: int |
     kept_us = end_us if known_us is None else min(max(known_us, begin_us), end_us)
     listed = [Gap(begin_us, kept_us, NOT_KEPT)]
     at_us, why = kept_us, NONE
-    for each in runs:
-        listed.append(Gap(at_us, min(each.begin_us, end_us), why))
-        if each.end_us >= at_us:
-            at_us, why = each.end_us, STOPPED if each.closed else KILLED
+    for run in runs:
+        listed.append(Gap(at_us, min(run.begin_us, end_us), why))
+        if run.end_us >= at_us:
+            at_us, why = run.end_us, STOPPED if run.closed else KILLED
     if not runs or end_us - at_us > under_way_us(rows):
         listed.append(Gap(at_us, end_us, why))
     return [each for each in listed if each.end_us > each.begin_us]
@@ -58,7 +58,7 @@ def gaps(rows: Sequence[HistoryRow], begin_us: int, end_us: int, known_us: int |
 def _whole_runs(rows: Iterable[HistoryRow]) -> list[RunTime]:
     """Each run with all its rows, by its beginning."""
     runs: dict[str, RunTime] = {}
-    for each in (each for row in rows for each in row.runs):
+    for each in (run for row in rows for run in row.runs):
         known = runs.get(each.run, each)
         begin_us, end_us = min(known.begin_us, each.begin_us), max(known.end_us, each.end_us)
         runs[each.run] = RunTime(each.run, begin_us, end_us, known.closed or each.closed)
@@ -67,6 +67,6 @@ def _whole_runs(rows: Iterable[HistoryRow]) -> list[RunTime]:
 
 def under_way_us(rows: Sequence[HistoryRow]) -> int:
     """So long the newest record may be ago while all is well: two intervals, or two minutes."""
-    covered_us = sum(each.end_us - each.begin_us for row in rows for each in row.runs)
+    covered_us = sum(run.end_us - run.begin_us for row in rows for run in row.runs)
     records = sum(row.numbers["records"] for row in rows)
     return 2 * max(MINUTE_US, covered_us // records if records else 0)

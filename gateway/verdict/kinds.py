@@ -78,9 +78,9 @@ def class_of(error: Row) -> str:
 def who_of(entries: Iterable[Row]) -> list[dict[str, Any]]:
     """Peers that met it, the most often first."""
     counts: Counter[tuple[str, str, str]] = Counter()
-    for each in entries:
-        who = each["container"] or "", each["user"] or "", each["address"] or ""
-        counts[who] += int(each["count"] or 0)
+    for entry in entries:
+        who = entry["container"] or "", entry["user"] or "", entry["address"] or ""
+        counts[who] += int(entry["count"] or 0)
     return [
         {"container": container, "user": user, "address": address, "count": count}
         for (container, user, address), count in counts.most_common(WHO_MAX)

@@ -51,7 +51,7 @@ class Report:
 
     def expired(self, today: str) -> list[str]:
         """Findings whose acknowledgement the verdict rests on, and which is over now. `today`: YYYY-MM-DD, UTC."""
-        return [one["id"] for one in self.entries if one["acknowledged"] and one["until"] < today]
+        return [entry["id"] for entry in self.entries if entry["acknowledged"] and entry["until"] < today]
 
 
 class Reports:

@@ -129,9 +129,9 @@ def newest_sets(
         keys.setdefault((store, durable), []).append(key)
     for each, found_sets in sets.items():
         newest: list[dict[str, Any]] = []
-        for one in found_sets.values():
-            parts = [one.parts[part] for part in sorted(one.parts)]
-            if one.is_complete and (not newest or parts[0]["journal"] >= newest[0]["journal"]):
+        for complete_set in found_sets.values():
+            parts = [complete_set.parts[part] for part in sorted(complete_set.parts)]
+            if complete_set.is_complete and (not newest or parts[0]["journal"] >= newest[0]["journal"]):
                 newest = parts
         yield each, newest, tuple(keys[each])
 

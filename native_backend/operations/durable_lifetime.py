@@ -86,7 +86,7 @@ class DurableLifetimes:
 
     def named(self, name: DurableName) -> list[Durable]:
         """On whatever channels; not those that are ending."""
-        return [each for each in self._metadata.durables.values() if name.means(each) and self._lives(each)]
+        return [durable for durable in self._metadata.durables.values() if name.means(durable) and self._lives(durable)]
 
     def _lives(self, durable: Durable) -> bool:
         return (

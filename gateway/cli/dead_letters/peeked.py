@@ -54,9 +54,9 @@ def peeked(event: Event, restoring: EventToMessage, partition: int = 0) -> Peeke
 
 def table(events: Sequence[Peeked], now_ms: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Titles and rows. Where no event is a dead letter, they are those of plain events."""
-    if not any(one.letter for one in events):
-        return _PLAIN, [_plain(one) for one in events]
-    return _LETTERS, fitted(_LETTERS, [_letter(one, now_ms) for one in events])
+    if not any(event.letter for event in events):
+        return _PLAIN, [_plain(event) for event in events]
+    return _LETTERS, fitted(_LETTERS, [_letter(event, now_ms) for event in events])
 
 
 def described(one: Peeked, now_ms: int, in_words: bool = False) -> dict[str, Any]:

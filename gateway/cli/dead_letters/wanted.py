@@ -28,8 +28,8 @@ def wanted(log: Log, stores: Sequence[StoredState], start: int, where: str) -> I
     """The events of these stores that are not settled and that are meant, from EID `start` on."""
     restoring = EventToMessage()
     select = selector(where).select if where else None
-    for one in stores:
-        for event in unsettled_events(log, one, start, _EVERY):
-            letter = peeked(event, restoring, one.node.partition)
+    for store in stores:
+        for event in unsettled_events(log, store, start, _EVERY):
+            letter = peeked(event, restoring, store.node.partition)
             if select is None or select([letter.message])[0]:
                 yield letter

@@ -41,9 +41,9 @@ def run(arguments: argparse.Namespace, out: TextIO) -> int:
     """One command; its exit code."""
     code, findings = examine(arguments.config, arguments.reports, arguments.timeout)
     if arguments.json:
-        write_json([asdict(each) for each in findings], out)
+        write_json([asdict(finding) for finding in findings], out)
     else:
-        out.writelines(f"{each}\n" for each in findings)
+        out.writelines(f"{finding}\n" for finding in findings)
     return code
 
 
@@ -64,7 +64,7 @@ def examine(config: Path, reports: Path | None, timeout_s: float = ANSWER_S) -> 
     findings += looking.findings()
     for each in looks[1:]:
         findings += each.findings(until_s, timeout_s)
-    wrong = [each for each in findings if each.status in ("warn", "FAIL")]
+    wrong = [finding for finding in findings if finding.status in ("warn", "FAIL")]
     return (int(bool(wrong)) if looking.reached else 2), findings
 
 

@@ -202,8 +202,8 @@ def running(settings: Settings) -> Iterator[Finding]:
         yield not_looked_at("gateway", f"{settings.admin.url}/health does not answer: {error}")
         return
     problems = health.get("problems", ())
-    for one in problems:
-        yield fail("gateway", f"{one['about']}: {one['detail']}", one["remedy"])
+    for problem in problems:
+        yield fail("gateway", f"{problem['about']}: {problem['detail']}", problem["remedy"])
     pending = health.get("evidence", {}).get("pending", 0)
     if not problems:
         yield ok("gateway", f"it is {health['state']}, {pending} evidence records are on their way")

@@ -65,7 +65,7 @@ class Answer:
     @property
     def counted_us(self) -> int:
         """The end of its last record; 0: it has none."""
-        return max((each.end_us for each in self.rows), default=0)
+        return max((row.end_us for row in self.rows), default=0)
 
 
 def run(arguments: argparse.Namespace, settings: Settings | None, out: TextIO) -> int:
@@ -119,13 +119,13 @@ def _read(url: str, request: Asked) -> Answer:
 
 def _write(request: Asked, answers: Sequence[Answer], out: TextIO) -> None:
     several = len(answers) > 1
-    for each in answers:
-        out.writelines(f"{line}\n" for line in _of_gateway(each))
-    counted = [row for each in answers for row in each.rows]
+    for answer in answers:
+        out.writelines(f"{line}\n" for line in _of_gateway(answer))
+    counted = [row for answer in answers for row in answer.rows]
     sums = {
         slot: slot_sums.of_node(request.node) for slot, slot_sums in by_slot(counted, STEPS_US[request.step]).items()
     }
-    missing = [(gap, each.document["url"] if several else "") for each in answers for gap in each.gaps]
+    missing = [(gap, answer.document["url"] if several else "") for answer in answers for gap in answer.gaps]
     early, notes = _placed([*sums], sorted(missing))
     out.writelines(f"  {line}\n" for line in early)
     whole = Sums(counted).of_node(request.node)
@@ -189,12 +189,12 @@ def _error(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _remarks(request: Asked, answers: Sequence[Answer], whole: Sums) -> Iterator[str]:
     """What the numbers do not have in them."""
-    for each in answers:
-        at = f" at {each.document['url']}" if len(answers) > 1 else ""
-        if each.is_cut:
-            yield f"only the first {PAGES} pages{at}, until {time_of(each.counted_us)}: choose a shorter time"
-        elif each.counted_us:
-            yield f"counted until {time_of(each.counted_us)}{at}; the minute under way is not in it"
+    for answer in answers:
+        at = f" at {answer.document['url']}" if len(answers) > 1 else ""
+        if answer.is_cut:
+            yield f"only the first {PAGES} pages{at}, until {time_of(answer.counted_us)}: choose a shorter time"
+        elif answer.counted_us:
+            yield f"counted until {time_of(answer.counted_us)}{at}; the minute under way is not in it"
     if missed := whole.numbers["missed"]:
         yield f"{missed} records were not stored at once: their counts are in the next one"
     if request.node and whole.unnamed:

@@ -84,7 +84,7 @@ def _list(
 
 def _remedies(errors: list[Row]) -> list[str]:
     """What to do, below each row; once where rows that follow one another have the same."""
-    remedies = [printable(each["remedy"]) for each in errors]
+    remedies = [printable(error["remedy"]) for error in errors]
     return [
         "" if at + 1 < len(remedies) and remedies[at + 1] == remedy else f"what to do: {remedy}"
         for at, remedy in enumerate(remedies)

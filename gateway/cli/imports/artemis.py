@@ -101,9 +101,9 @@ def import_artemis(path: Path) -> Imported:
 
 def _settings(core: Element) -> list[Settings]:
     return [
-        Settings(each.attributes.get("match", "#"), each)
+        Settings(setting.attributes.get("match", "#"), setting)
         for settings in core.all("address-settings")
-        for each in settings.all("address-setting")
+        for setting in settings.all("address-setting")
     ]
 
 

@@ -78,16 +78,16 @@ def apply_settings(settings: list[Settings], imported: Imported) -> None:
             _apply(imported.node(target, "queue"), _Merged(settings, target), imported)
         if target and "dead-letter" in imported.nodes[target].properties:
             del imported.nodes[target].properties["dead-letter"]
-    for each in settings:
-        _notes(each, imported)
+    for setting in settings:
+        _notes(setting, imported)
 
 
 class _Merged:
     """What holds for one address."""
 
     def __init__(self, settings: list[Settings], address: str) -> None:
-        order = specific_first([each.match for each in settings], address)
-        by_match = {each.match: each for each in settings}
+        order = specific_first([setting.match for setting in settings], address)
+        by_match = {setting.match: setting for setting in settings}
         self._settings = [by_match[match] for match in order]
 
     def element(self, key: str) -> Element | None:

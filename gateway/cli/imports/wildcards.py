@@ -22,7 +22,7 @@ def _match(pattern: Sequence[str], words: Sequence[str]) -> bool:
 
 def specific_first(patterns: Sequence[str], address: str) -> list[str]:
     """Those that match, the most specific one first."""
-    return sorted((each for each in patterns if matches(each, address)), key=_generality)
+    return sorted((pattern for pattern in patterns if matches(pattern, address)), key=_generality)
 
 
 def _generality(pattern: str) -> tuple[int, ...]:

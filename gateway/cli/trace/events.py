@@ -78,7 +78,7 @@ def with_message_id(log: Log, nodes: list[Node], wanted: str, searched: Searched
     """The places of all events with that message-id. Octets first: few messages are decoded. Blocks; raises
     LogError."""
     names, restoring = _spellings(wanted), EventToMessage()
-    octets = [each for name in names for each in _octets(name)]
+    octets = [octet for name in names for octet in _octets(name)]
     for node in nodes:
         for part in node.parts:
             count = 0
@@ -102,7 +102,7 @@ def _may_have(key: bytes | None, value: bytes, octets: list[bytes]) -> bool:
     """An event with headers may have the id there."""
     if type(key) is HeadedKey:
         value = b"".join((value, *(each for _, each in key.headers if each is not None)))
-    return any(each in value for each in octets)
+    return any(octet in value for octet in octets)
 
 
 def _message(restoring: EventToMessage, key: bytes | None, value: bytes) -> bytes:
@@ -131,7 +131,7 @@ def _spelled(message_id: object) -> set[str]:
 def _spellings(wanted: str) -> set[str]:
     """As it was written, and without what JMS clients put before it."""
     rests = {wanted.removeprefix(prefix) for prefix in _JMS_PREFIXES}
-    return {wanted, *rests, *(each.lower() for each in rests)}
+    return {wanted, *rests, *(rest.lower() for rest in rests)}
 
 
 def _octets(name: str) -> Iterator[bytes]:

@@ -136,7 +136,7 @@ class Life:
 
     def _concerned(self, entry: dict[str, Any]) -> Iterator[tuple[Place, int]]:
         """Which of our events an entry speaks of, and by which seq."""
-        for store, eid in [each for each in self.events if each[0] == entry["store"]]:
+        for store, eid in [event for event in self.events if event[0] == entry["store"]]:
             if entry["operation"] in ("seek", "delete"):
                 yield (store, eid), 0
                 continue
@@ -175,7 +175,7 @@ class Life:
         answers = of_events(
             self._log, topic, self.events.keys(), deliveries, (self._since_ms, until_ms), self._searched
         )
-        return {one.delivery: one for one in answers}
+        return {answer.delivery: answer for answer in answers}
 
     def _stored(self, outcomes: dict[Delivery, Outcome]) -> None:
         """How each event came to be; what cannot be read of it is not recorded."""
@@ -281,10 +281,10 @@ class Life:
             except LogError as error:
                 self.not_recorded.append(f"how it stands now in {node.name}: {error}")
                 continue
-            for one in durables:
+            for durable in durables:
                 for place, event in self.events.items():
-                    if place[0] == one.durable.store and isinstance(event, StoredEvent) and one.broken is None:
-                        self._stands(one, place, (place, one.durable.name) in ended)
+                    if place[0] == durable.durable.store and isinstance(event, StoredEvent) and durable.broken is None:
+                        self._stands(durable, place, (place, durable.durable.name) in ended)
 
     def _stands(self, one: StoredState, place: Place, in_journal: bool) -> None:
         eid, state = place[1], one.state

@@ -81,7 +81,7 @@ def _near(log: Log, topic: str, delivery: Delivery) -> list[bytes]:
     bounds = log.control.bounds(topic, 0, _DEADLINE_S)
     start = first_where(log, topic, 0, bounds, lambda records: past(records, "next"), _DEADLINE_S)
     end = first_where(log, topic, 0, (start, bounds[1]), lambda records: past(records, "low"), _DEADLINE_S) + 1
-    pieces = [each[3] for each in stretches(log, topic, 0, start, min(end, bounds[1], start + _NEAR_MAX))]
+    pieces = [stretch[3] for stretch in stretches(log, topic, 0, start, min(end, bounds[1], start + _NEAR_MAX))]
     return [value for some in pieces for value in some]
 
 

@@ -100,7 +100,7 @@ def _answered(one: dict[str, Any]) -> str:
     words = [one["outcome"], one["condition"], f"(native answer {one['answer']}"]
     if one["native"]:
         words[-1] += f", {one['native']}"
-    return " ".join(each for each in words if each) + ")"
+    return " ".join(word for word in words if word) + ")"
 
 
 def _refused(one: dict[str, Any]) -> str:
