@@ -140,11 +140,8 @@ class Board:
 
     def watched(self) -> list[bool]:
         """Was every gateway that answers read in that minute?"""
-        each = [
-            gateway.rises.watched(self.shown.now_us, self.shown.minutes)
-            for gateway in self._gateways
-            if gateway.answered_us
-        ]
+        now_us, minutes = self.shown.now_us, self.shown.minutes
+        each = [gateway.rises.watched(now_us, minutes) for gateway in self._gateways if gateway.answered_us]
         return [all(column) for column in zip(*each, strict=True)] if each else [False] * self.shown.minutes
 
 

@@ -71,11 +71,7 @@ class Tables:
 
     def _first(self, name: str, rule: Rule, profile: str) -> str:
         """The profile in whose part of the file it is written."""
-        starts = [
-            (table_profile.line, table_profile.name)
-            for table_profile in self.rules[name].profiles.values()
-            if table_profile.line <= rule.line
-        ]
+        starts = [(part.line, part.name) for part in self.rules[name].profiles.values() if part.line <= rule.line]
         return max(starts)[1] if starts else profile
 
     def axes(self, table: str) -> Mapping[str, Sequence[str]]:

@@ -93,11 +93,8 @@ def place_of(query: Mapping[str, str], run: str) -> tuple[int, ...]:
 
 def place(written: str, run: str) -> tuple[int, ...]:
     """The numbers of an ID of this run: RUN.CONNECTION, or RUN.CONNECTION.LINK. Raises WrongParameter."""
-    run_written, *numbers = written.split(".")
-    if (
-        run_written != run
-        or not numbers
-        or not all(number.isascii() and number.isdigit() and len(number) < 20 for number in numbers)
-    ):
+    named, *numbers = written.split(".")
+    are_numbers = all(number.isascii() and number.isdigit() and len(number) < 20 for number in numbers)
+    if named != run or not numbers or not are_numbers:
         raise WrongParameter(f"{written[:60]} is no ID of the run {run}")
     return tuple(map(int, numbers))

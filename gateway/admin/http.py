@@ -150,7 +150,7 @@ class HttpServer:
 
     async def _converse(self, head: bytes | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if head is None:
-            writer.write(_encode(_status_answer(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE), with_body=True))
+            writer.write(_encode(_reply(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE), with_body=True))
         else:
             method, response = await self._answer(head, str((writer.get_extra_info("peername") or ("",))[0]))
             writer.write(_encode(response, with_body=method != b"HEAD"))
@@ -164,24 +164,22 @@ class HttpServer:
         first, *lines = head.decode("latin-1").split("\r\n")
         words = first.split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            return b"", _status_answer(HTTPStatus.BAD_REQUEST)
+            return b"", _reply(HTTPStatus.BAD_REQUEST)
         method, (path, _, query) = words[0].encode("latin-1"), words[1].partition("?")
         page = (self._commands if method == b"POST" else self._pages).get(path)
         if method not in (b"GET", b"HEAD", b"POST") or (
             page is None and (path in self._pages or path in self._commands)
         ):
-            return method, _status_answer(
+            return method, _reply(
                 HTTPStatus.METHOD_NOT_ALLOWED, allow="POST" if path in self._commands else "GET, HEAD"
             )
         if page is None:
-            return method, _status_answer(
-                HTTPStatus.NOT_FOUND, "there are: " + " ".join([*self._pages, *self._commands])
-            )
+            return method, _reply(HTTPStatus.NOT_FOUND, "there are: " + " ".join([*self._pages, *self._commands]))
         try:
             return method, await page(Request(dict(parse_qsl(query)), _headers(lines), address))
         except Exception:  # we are wrong: that page is not shown, the gateway goes on
             log.exception("a page could not be made")
-            return method, _status_answer(HTTPStatus.INTERNAL_SERVER_ERROR)
+            return method, _reply(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 async def _head(reader: asyncio.StreamReader) -> bytes | None:
@@ -197,7 +195,7 @@ def _headers(lines: list[str]) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
 
 
-def _status_answer(status: HTTPStatus, detail: str = "", allow: str = "") -> Response:
+def _reply(status: HTTPStatus, detail: str = "", allow: str = "") -> Response:
     words = f"{status.value} {status.phrase}{': ' + detail if detail else ''}\n"
     return Response(status, PLAIN, words.encode(), allow)
 

@@ -103,13 +103,8 @@ def _entry(
     what: str, rule: Decision | None, answer_rule: Decision | None, peer: PeerIdentity, columns: dict[str, Any]
 ) -> Entry:
     """Fields that are empty are left out."""
-    entry: Entry = {
-        "what": what,
-        "user": peer.subject.user,
-        "container": peer.container,
-        "address": peer.address,
-        **columns,
-    }
+    entry: Entry = {"what": what, "user": peer.subject.user, "container": peer.container, "address": peer.address}
+    entry |= columns
     for prefix, each in (("", rule), ("answer_", answer_rule)):
         if each is not None:
             entry |= {f"{prefix}table": each.table, f"{prefix}cell": each.cell, f"{prefix}rule": each.rule}

@@ -153,10 +153,8 @@ class PublishingLink(LinkOwner):
     def _faults_in(self, keys: list[bytes | None], messages: Sequence[bytes], first_seq: int) -> list[tuple[str, str]]:
         """Of what is no event some is a fault of its sender, too (A-9, B-7): which, and words that name the message as
         long as it is known."""
-        faults = [(at, fault_of(messages[at])) for at, key in enumerate(keys) if key is None]
-        return [
-            (fault[0], self.link.about(first_seq + at, ErrorDescription(fault[1]))) for at, fault in faults if fault
-        ]
+        wrong = [(at, fault_of(messages[at])) for at, key in enumerate(keys) if key is None]
+        return [(fault[0], self.link.about(first_seq + at, ErrorDescription(fault[1]))) for at, fault in wrong if fault]
 
     def _publish_column(self, transfers: TransferRun, first_seq: int, size_bytes: int) -> bool:
         """What mostly comes: all of one run meet the same cell, and are events as they are."""

@@ -195,7 +195,5 @@ def _listed(values: list[str]) -> str:
 def _possible(group: Group, sides: Iterable[Mapping[tuple[str, str], Expanded]]) -> set[Facts]:
     """The possible combinations of a group's table, with its axes."""
     axes = tuple(axis for axis, _ in group.combinations[0])
-    combinations = {
-        facts for side in sides for (_, name), one in side.items() if name == group.table for facts in one.cells
-    }
-    return {facts for facts in combinations if tuple(axis for axis, _ in facts) == axes} | set(group.combinations)
+    cases = {facts for side in sides for (_, name), one in side.items() if name == group.table for facts in one.cells}
+    return {facts for facts in cases if tuple(axis for axis, _ in facts) == axes} | set(group.combinations)

@@ -77,10 +77,7 @@ class SelectionCursor:
         matches, origin = self._selection.select(chunk.values[begin:end]), self._selection.not_from
         if origin is None or chunk.marks is None or chunk.marks.origins is None:
             return matches
-        return [
-            fits and event_origin != origin
-            for fits, event_origin in zip(matches, chunk.marks.origins[begin:end], strict=True)
-        ]
+        return [fits and source != origin for fits, source in zip(matches, chunk.marks.origins[begin:end], strict=True)]
 
     def _known(self, eid: int) -> int:
         """Its place among those asked about last; -1: it is none of them. Of one store the events that follow an event

@@ -196,20 +196,18 @@ def _adopt(log: Log, prefix: str, bare: Node, topic: str) -> Node:
     """A node on a topic that is there already, with all of its partitions."""
     if topic in realm_topics(prefix):
         raise NodeError(f"topic {topic} is the realm's own: name another one")
-    existing = log.control.topics(topic).get(topic)
-    if existing is None:
+    known = log.control.topics(topic).get(topic)
+    if known is None:
         raise NodeError(f"there is no topic {topic} to adopt: create it first, or leave --topic out")
     properties = bare.properties
     if properties.stores == 1:
-        properties = replace(properties, partitions=existing.partitions)
+        properties = replace(properties, partitions=known.partitions)
         check_properties(properties, bare.name)
-    if properties.stores != existing.partitions:
+    if properties.stores != known.partitions:
         raise NodeError(
-            f"topic {topic} has {existing.partitions} partitions, not {properties.stores}: a node has them all"
+            f"topic {topic} has {known.partitions} partitions, not {properties.stores}: a node has them all"
         )
-    return replace(
-        bare, topic=topic, topic_id=existing.id, store=store_id(existing.id), properties=properties, adopted=True
-    )
+    return replace(bare, topic=topic, topic_id=known.id, store=store_id(known.id), properties=properties, adopted=True)
 
 
 def _journal_end(log: Log, prefix: str) -> int:

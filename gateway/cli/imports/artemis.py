@@ -86,17 +86,17 @@ def import_artemis(path: Path) -> Imported:
     core = root if root.name == "core" else root.first("core")
     if core is None:
         raise ImportProblem(f"{path}:{root.line}: there is no <core>: it is no broker.xml of Artemis")
-    imported = Imported("Artemis")
+    draft = Imported("Artemis")
     for element in core.children:
         if element.name == "addresses":
-            _addresses(element, imported)
-    imported.nodes = {name: node for name, node in imported.nodes.items() if not name.startswith(_MANAGEMENT)}
+            _addresses(element, draft)
+    draft.nodes = {name: node for name, node in draft.nodes.items() if not name.startswith(_MANAGEMENT)}
     settings = _settings(core)
-    apply_settings(settings, imported)
-    grant_all(core, imported)
+    apply_settings(settings, draft)
+    grant_all(core, draft)
     for element in core.children:
-        _others(element, imported)
-    return imported
+        _others(element, draft)
+    return draft
 
 
 def _settings(core: Element) -> list[Settings]:
@@ -107,57 +107,57 @@ def _settings(core: Element) -> list[Settings]:
     ]
 
 
-def _addresses(addresses: Element, imported: Imported) -> None:
+def _addresses(addresses: Element, draft: Imported) -> None:
     for address in addresses.all("address"):
         name = address.attributes.get("name", "")
         anycast, multicast = address.first("anycast"), address.first("multicast")
         if anycast is not None and multicast is not None:
-            imported.note(
+            draft.note(
                 multicast.line,
                 f"address {name} is anycast and multicast",
                 "it is made as a queue; make a channel of another name for its subscribers",
             )
         if anycast is not None:
-            _queues(imported.node(name, "queue"), anycast, imported)
+            _queues(draft.node(name, "queue"), anycast, draft)
         elif multicast is not None:
-            _subscriptions(imported.node(name, "channel"), multicast, imported)
+            _subscriptions(draft.node(name, "channel"), multicast, draft)
         else:
-            imported.node(name, "queue")
-            imported.note(
+            draft.node(name, "queue")
+            draft.note(
                 address.line, f"address {name} has no routing type", "it is made as a queue; correct kind if not"
             )
 
 
-def _queues(node: ImportedNode, anycast: Element, imported: Imported) -> None:
+def _queues(node: ImportedNode, anycast: Element, draft: Imported) -> None:
     queues = list(anycast.all("queue"))
     for queue in queues:
         name = queue.attributes.get("name", "")
         if name != node.name:
-            imported.note(
+            draft.note(
                 queue.line,
                 f"queue {name} of address {node.name} has a name of its own",
                 f"its consumers must name {node.name}" if len(queues) == 1 else _several(node.name),
             )
-        _attributes(node, queue, imported)
+        _attributes(node, queue, draft)
 
 
 def _several(address: str) -> str:
     return f"the queues of {address} become one, which its consumers share"
 
 
-def _subscriptions(node: ImportedNode, multicast: Element, imported: Imported) -> None:
+def _subscriptions(node: ImportedNode, multicast: Element, draft: Imported) -> None:
     for queue in multicast.all("queue"):
         name = queue.attributes.get("name", "")
-        imported.note(
+        draft.note(
             queue.line,
             f"subscription {name} of {node.name} is not made: a durable begins when its subscriber attaches",
             "start each subscriber once at the gateway before the producers change, and drain "
             f"{node.name}::{name} to a queue if it holds messages",
         )
-        _attributes(node, queue, imported)
+        _attributes(node, queue, draft)
 
 
-def _attributes(node: ImportedNode, queue: Element, imported: Imported) -> None:
+def _attributes(node: ImportedNode, queue: Element, draft: Imported) -> None:
     """Of a queue. What it says in its elements, older releases say in attributes, too."""
     words = queue.attributes | {
         child.name: child.text or child.attributes.get("string", "") for child in queue.children
@@ -170,7 +170,7 @@ def _attributes(node: ImportedNode, queue: Element, imported: Imported) -> None:
     for word, (default, remedy) in _QUEUE_WORDS.items():
         if words.get(word, default) not in (default, ""):
             line = next((child.line for child in queue.children if child.name == word), queue.line)
-            imported.note(line, f"{word} of queue {queue.attributes.get('name', '')}", remedy)
+            draft.note(line, f"{word} of queue {queue.attributes.get('name', '')}", remedy)
 
 
 _QUEUE_WORDS: Final = {
@@ -191,26 +191,24 @@ _QUEUE_WORDS: Final = {
 }
 
 
-def _others(element: Element, imported: Imported) -> None:
+def _others(element: Element, draft: Imported) -> None:
     name = element.name
     if name == "acceptors":
         for acceptor in element.all("acceptor"):
-            _acceptor(acceptor, imported)
+            _acceptor(acceptor, draft)
     elif name in ("addresses", "address-settings", "security-settings", "security-enabled"):
         return
     elif name.startswith(_OWN_MATTERS):
-        imported.note(element.line, "Artemis' own storage, threads and limits", "nothing to do here")
+        draft.note(element.line, "Artemis' own storage, threads and limits", "nothing to do here")
     else:
         singular = next((word for word in _REMEDIES if name.startswith(word)), "")
         inner = [child for child in element.children if singular and child.name.startswith(singular)] or [element]
         for each in inner:
             label = f"{each.name} {each.attributes.get('name', '')}".strip()
-            imported.note(
-                each.line, label, _REMEDIES.get(singular, "there is no counterpart here; look at what it did")
-            )
+            draft.note(each.line, label, _REMEDIES.get(singular, "there is no counterpart here; look at what it did"))
 
 
-def _acceptor(acceptor: Element, imported: Imported) -> None:
+def _acceptor(acceptor: Element, draft: Imported) -> None:
     address = urlsplit(acceptor.text)
     options = parse_qs(address.query.replace(";", "&"))
     protocols = [each.upper() for each in ",".join(options.get("protocols", ["AMQP"])).split(",")]
@@ -218,9 +216,9 @@ def _acceptor(acceptor: Element, imported: Imported) -> None:
     others = [protocol for protocol in protocols if protocol != "AMQP"]
     if others:
         remedy = "clients of these need one for AMQP 1.0, for JMS org.apache.qpid:qpid-jms-client"
-        imported.note(acceptor.line, f"{name} speaks {', '.join(others)}", remedy)
+        draft.note(acceptor.line, f"{name} speaks {', '.join(others)}", remedy)
     if "AMQP" in protocols:
         scheme = "amqps" if options.get("sslEnabled") == ["true"] else "amqp"
         words = f'write into the configuration: listen: ["{scheme}://{address.netloc}"]'
         more = " and tls, see docs/how-to/tls.md" if scheme == "amqps" else ""
-        imported.note(acceptor.line, f"{name} is no matter of the realm", words + more)
+        draft.note(acceptor.line, f"{name} is no matter of the realm", words + more)

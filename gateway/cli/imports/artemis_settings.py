@@ -68,18 +68,18 @@ class Settings:
         return self.element.first(key)
 
 
-def apply_settings(settings: list[Settings], imported: Imported) -> None:
+def apply_settings(settings: list[Settings], draft: Imported) -> None:
     """Onto each node; then their dead-letter nodes are there, too."""
-    for node in list(imported.nodes.values()):
-        _apply(node, _Merged(settings, node.name), imported)
-    for node in list(imported.nodes.values()):
+    for node in list(draft.nodes.values()):
+        _apply(node, _Merged(settings, node.name), draft)
+    for node in list(draft.nodes.values()):
         target = node.properties.get("dead-letter", "")
-        if target and target not in imported.nodes:
-            _apply(imported.node(target, "queue"), _Merged(settings, target), imported)
-        if target and "dead-letter" in imported.nodes[target].properties:
-            del imported.nodes[target].properties["dead-letter"]
+        if target and target not in draft.nodes:
+            _apply(draft.node(target, "queue"), _Merged(settings, target), draft)
+        if target and "dead-letter" in draft.nodes[target].properties:
+            del draft.nodes[target].properties["dead-letter"]
     for setting in settings:
-        _notes(setting, imported)
+        _notes(setting, draft)
 
 
 class _Merged:
@@ -91,32 +91,30 @@ class _Merged:
         self._settings = [by_match[match] for match in order]
 
     def element(self, key: str) -> Element | None:
-        return next(
-            (setting for each in self._settings if (setting := each.get(key)) is not None and setting.text), None
-        )
+        return next((value for each in self._settings if (value := each.get(key)) is not None and value.text), None)
 
     def text(self, key: str, default: str) -> str:
         element = self.element(key)
         return default if element is None else element.text
 
 
-def _apply(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
+def _apply(node: ImportedNode, merged: _Merged, draft: Imported) -> None:
     attempts = merged.text("max-delivery-attempts", _ATTEMPTS)
     if attempts.isdigit():
         node.properties["attempts"] = attempts
-    _dead_letters(node, merged, imported)
-    _delays(node, merged, imported)
+    _dead_letters(node, merged, draft)
+    _delays(node, merged, draft)
     lives = merged.element("expiry-delay")
     if lives is not None and lives.text.isdigit():
         node.properties["ttl"] = f"{lives.text}ms"
-        imported.note(lives.line, "expiry-delay is for messages without a time to live", _TTL)
-    _capacity(node, merged, imported)
+        draft.note(lives.line, "expiry-delay is for messages without a time to live", _TTL)
+    _capacity(node, merged, draft)
 
 
 _TTL: Final = "it is ttl of the node, which holds for the same messages"
 
 
-def _dead_letters(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
+def _dead_letters(node: ImportedNode, merged: _Merged, draft: Imported) -> None:
     dead, expired = merged.element("dead-letter-address"), merged.element("expiry-address")
     target = dead or expired
     if target is None or target.text == node.name:
@@ -124,18 +122,16 @@ def _dead_letters(node: ImportedNode, merged: _Merged, imported: Imported) -> No
     node.properties["dead-letter"] = target.text
     if dead is not None and expired is not None and dead.text != expired.text:
         both = f"expired messages go to {dead.text}, too, with the cause expired (docs/how-to/dead-letters.md)"
-        imported.note(expired.line, f"expiry-address {expired.text} beside dead-letter-address {dead.text}", both)
+        draft.note(expired.line, f"expiry-address {expired.text} beside dead-letter-address {dead.text}", both)
     elif dead is None:
-        imported.note(
+        draft.note(
             target.line, f"expiry-address {target.text} without a dead-letter-address", "what failed goes there, too"
         )
     elif expired is None:
-        imported.note(
-            dead.line, "no expiry-address: Artemis drops what expired", "it goes to the dead-letter node, too"
-        )
+        draft.note(dead.line, "no expiry-address: Artemis drops what expired", "it goes to the dead-letter node, too")
 
 
-def _delays(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
+def _delays(node: ImportedNode, merged: _Merged, draft: Imported) -> None:
     delay = merged.text("redelivery-delay", "0")
     if not delay.isdigit() or int(delay) == 0:
         return
@@ -147,12 +143,12 @@ def _delays(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
     longest = merged.text("max-redelivery-delay", str(int(delay) * _DELAY_TIMES))
     node.properties["redelivery-delay-max"] = f"{max(int(longest), int(delay))}ms"
     if float(factor.text) != 2.0:
-        imported.note(
+        draft.note(
             factor.line, f"redelivery-delay-multiplier {factor.text}", "a delay doubles here, up to the longest one"
         )
 
 
-def _capacity(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
+def _capacity(node: ImportedNode, merged: _Merged, draft: Imported) -> None:
     policy = merged.text("address-full-policy", "PAGE").upper()
     octets, events = _size(merged.text("max-size-bytes", "-1")), _size(merged.text("max-size-messages", "-1"))
     ring = _size(merged.text("default-ring-size", "-1"))
@@ -168,7 +164,7 @@ def _capacity(node: ImportedNode, merged: _Merged, imported: Imported) -> None:
         node.properties["honour-capacity"] = "true"
         return
     line = element.line if (element := merged.element("address-full-policy")) is not None else 0
-    imported.note(
+    draft.note(
         line, "address-full-policy DROP drops new messages", "a full node gives up its oldest; else set honour-capacity"
     )
 
@@ -180,14 +176,14 @@ def _size(text: str) -> int:
     return -1 if match is None or unit is None else int(match[1]) * unit
 
 
-def _notes(settings: Settings, imported: Imported) -> None:
+def _notes(settings: Settings, draft: Imported) -> None:
     """Once for each line, whether a node has it or not."""
-    exact = settings.match in imported.nodes
+    exact = settings.match in draft.nodes
     if not exact and settings.match not in ("#", "activemq.management#", "activemq.management.#"):
         what = f"the settings of {settings.match} hold for addresses to come, too"
-        imported.note(settings.element.line, what, "give them to each node of that name when it is made")
+        draft.note(settings.element.line, what, "give them to each node of that name when it is made")
     for element in settings.element.children:
         if element.name in _CARRIED or element.name.startswith(_NOT_NEEDED):
             continue
         remedy = next((words for word, words in _REMEDIES.items() if element.name.startswith(word)), None)
-        imported.note(element.line, element.name, remedy or "there is no counterpart here; look at what it did")
+        draft.note(element.line, element.name, remedy or "there is no counterpart here; look at what it did")

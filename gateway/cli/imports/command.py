@@ -21,8 +21,8 @@ _COULD_NOT_RUN: Final = 2
 def run(arguments: argparse.Namespace, out: TextIO) -> int:
     """One import."""
     try:
-        imported = _imported(arguments)
-        text = imported.written(str(arguments.file))
+        draft = _imported(arguments)
+        text = draft.written(str(arguments.file))
         if arguments.out is not None:
             arguments.out.write_text(text, encoding="utf-8")
         else:
@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace, out: TextIO) -> int:
     except OSError as error:
         print_error(f"{error.filename}: {error.strerror}")
         return _COULD_NOT_RUN
-    sys.stderr.write("".join(f"{note.text(str(arguments.file))}\n" for note in imported.notes))
-    words = f"{len(imported.nodes)} nodes, {len(imported.notes)} notes of what is not carried over"
+    sys.stderr.write("".join(f"{note.text(str(arguments.file))}\n" for note in draft.notes))
+    words = f"{len(draft.nodes)} nodes, {len(draft.notes)} notes of what is not carried over"
     print_error(f"{arguments.file}: {words}")
     return 0
 

@@ -27,28 +27,28 @@ def import_rabbitmq(path: Path, vhost: str) -> Imported:
     if not definitions.known:
         names = ", ".join(definitions.vhosts) or "none"
         raise ImportProblem(f"{path}: there is no virtual host {vhost}, there are {names}; name one with --vhost")
-    imported = Imported("RabbitMQ")
-    _queues(definitions, imported)
-    _exchanges(definitions, imported)
-    _permissions(definitions, imported)
-    _others(definitions, imported)
-    return imported
+    draft = Imported("RabbitMQ")
+    _queues(definitions, draft)
+    _exchanges(definitions, draft)
+    _permissions(definitions, draft)
+    _others(definitions, draft)
+    return draft
 
 
-def _queues(definitions: Definitions, imported: Imported) -> None:
+def _queues(definitions: Definitions, draft: Imported) -> None:
     policies = sorted(definitions.of("policies"), key=lambda each: -each.number("priority"))
     for queue in definitions.of("queues"):
         name = str(queue["name"])
         policy = next((each for each in policies if _holds(each, name)), None)
         arguments = {key.removeprefix("x-"): value for key, value in queue.words("arguments").items()}
         of_policy = policy.words("definition") if policy is not None else {}
-        node = imported.node(name, "queue")
-        _properties(node, _merged(of_policy, arguments), imported)
+        node = draft.node(name, "queue")
+        _properties(node, _merged(of_policy, arguments), draft)
         if queue.get("durable") is False:
             node.properties["type"] = "reliable"
         if queue.get("auto_delete"):
-            imported.note(0, f"queue {name} is auto-delete", "a node stays until realmgate node delete")
-    _dead_letter_nodes(definitions, imported)
+            draft.note(0, f"queue {name} is auto-delete", "a node stays until realmgate node delete")
+    _dead_letter_nodes(definitions, draft)
 
 
 def _holds(policy: Definition, queue: str) -> bool:
@@ -69,7 +69,7 @@ def _merged(of_policy: dict[str, Any], arguments: dict[str, Any]) -> dict[str, A
     return merged
 
 
-def _properties(node: ImportedNode, words: dict[str, Any], imported: Imported) -> None:
+def _properties(node: ImportedNode, words: dict[str, Any], draft: Imported) -> None:
     simple = {
         "message-ttl": ("ttl", "ms"),
         "max-length": ("capacity-events", ""),
@@ -83,13 +83,13 @@ def _properties(node: ImportedNode, words: dict[str, Any], imported: Imported) -
     if bounded and overflow != "drop-head":
         node.properties["honour-capacity"] = "true"
     if bounded and overflow == "reject-publish-dlx":
-        imported.note(
+        draft.note(
             0,
             f"overflow reject-publish-dlx of queue {node.name}",
             "what is refused is the publisher's, and no dead letter",
         )
     if bounded and overflow == "drop-head" and "dead-letter-exchange" in words:
-        imported.note(
+        draft.note(
             0, f"overflow drop-head of queue {node.name}", "what a full node gives up is gone, and no dead letter"
         )
     if isinstance(words.get("delivery-limit"), int):
@@ -99,7 +99,7 @@ def _properties(node: ImportedNode, words: dict[str, Any], imported: Imported) -
         node.properties["priority-levels"] = str(levels)
     if words.get("message-ttl") == 0:
         node.properties.pop("ttl", None)
-        imported.note(
+        draft.note(
             0,
             f"message-ttl 0 of queue {node.name}: given at once, or not at all",
             "there is no such node; let consumers be there",
@@ -108,12 +108,12 @@ def _properties(node: ImportedNode, words: dict[str, Any], imported: Imported) -
     if exchange is not None:
         node.properties["dead-letter"] = f"{exchange}\0{words.get('dead-letter-routing-key', '')}"
     for key in sorted(words.keys() - _KNOWN):
-        imported.note(
+        draft.note(
             0, f"{key} of queue {node.name}", _REMEDIES.get(key, "there is no counterpart here; look at what it did")
         )
     if words.get("queue-type") == "stream":
         node.kind = "channel"
-        imported.note(
+        draft.note(
             0, f"queue {node.name} is a stream", "it is made as a channel: its consumers are durable subscribers"
         )
 
@@ -148,10 +148,10 @@ _REMEDIES: Final = {
 }
 
 
-def _dead_letter_nodes(definitions: Definitions, imported: Imported) -> None:
+def _dead_letter_nodes(definitions: Definitions, draft: Imported) -> None:
     """Where a dead letter goes is an exchange there, and a node here."""
     for queue in definitions.of("queues"):
-        node = imported.nodes[str(queue["name"])]
+        node = draft.nodes[str(queue["name"])]
         where = node.properties.pop("dead-letter", None)
         if where is None:
             continue
@@ -162,13 +162,13 @@ def _dead_letter_nodes(definitions: Definitions, imported: Imported) -> None:
         else:
             to = ", ".join(targets) if targets else "no queue"
             what = f"dead letters of queue {node.name} go to exchange {exchange or '(default)'}, from there to {to}"
-            imported.note(0, what, f"name one node: realmgate node set {node.name} dead-letter=NODE")
-    for node in [*imported.nodes.values()]:
-        if (target := imported.nodes.get(node.properties.get("dead-letter", ""))) and target.properties.pop(
+            draft.note(0, what, f"name one node: realmgate node set {node.name} dead-letter=NODE")
+    for node in [*draft.nodes.values()]:
+        if (target := draft.nodes.get(node.properties.get("dead-letter", ""))) and target.properties.pop(
             "dead-letter", None
         ):
             what = f"queue {target.name} gets dead letters and gives up its own to another node"
-            imported.note(0, what, "a dead letter that is given up again is discarded here")
+            draft.note(0, what, "a dead letter that is given up again is discarded here")
 
 
 def _routed(definitions: Definitions, exchange: str, key: str) -> list[str]:
@@ -194,52 +194,52 @@ def _reaches(kind: str, binding: str, key: str) -> bool:
     return kind == "fanout"
 
 
-def _exchanges(definitions: Definitions, imported: Imported) -> None:
+def _exchanges(definitions: Definitions, draft: Imported) -> None:
     """An exchange without a counterpart is routing; a fanout is what a channel does."""
     for exchange in definitions.of("exchanges"):
         name, kind = str(exchange["name"]), str(exchange["type"])
         bindings = [each for each in definitions.of("bindings") if each["source"] == name]
         to = ", ".join(sorted({str(each["destination"]) for each in bindings})) or "nothing"
-        if kind == "fanout" and name not in imported.nodes:
-            imported.node(name, "channel")
+        if kind == "fanout" and name not in draft.nodes:
+            draft.node(name, "channel")
             remedy = "it is made as a channel: let each consumer be a durable subscriber of it, instead of a queue"
-            imported.note(0, f"exchange {name} is a fanout to {to}", remedy)
+            draft.note(0, f"exchange {name} is a fanout to {to}", remedy)
         else:
             remedy = (
                 "there is no routing in a realm: let producers name the queue, or consumers select (docs/selectors.md)"
             )
-            imported.note(0, f"exchange {name} ({kind}) to {to}", remedy)
+            draft.note(0, f"exchange {name} ({kind}) to {to}", remedy)
     for binding in definitions.of("bindings"):
         if binding["source"] == "" or _is_fanout(definitions, str(binding["source"])):
             continue
         key, to = str(binding["routing_key"]), binding["destination"]
         what = f"binding of {binding['source']} to {binding['destination_type']} {to} by {key or 'no key'}"
-        imported.note(0, what, f"let producers of {key or 'it'} name {to}")
+        draft.note(0, what, f"let producers of {key or 'it'} name {to}")
 
 
 def _is_fanout(definitions: Definitions, name: str) -> bool:
     return any(each["name"] == name and each["type"] == "fanout" for each in definitions.of("exchanges"))
 
 
-def _permissions(definitions: Definitions, imported: Imported) -> None:
+def _permissions(definitions: Definitions, draft: Imported) -> None:
     """A pattern of names becomes grants on the nodes of that name; `.*` one on the realm."""
     for permission in definitions.of("permissions"):
         user = f"user:{permission['user']}"
         for word, operations in _PERMISSIONS.items():
-            for node in _permitted(str(permission.get(word, "")), imported):
-                _allow(imported, node, user, operations)
+            for node in _permitted(str(permission.get(word, "")), draft):
+                _allow(draft, node, user, operations)
         configure = str(permission.get("configure", ""))
         if configure == ".*":
-            imported.realm.setdefault(user, set()).update({"manage", "temporary"})
+            draft.realm.setdefault(user, set()).update({"manage", "temporary"})
         elif configure not in ("", "^$"):
             what = f"user {permission['user']} may configure {configure}"
-            imported.note(0, what, "who may make nodes by attaching has manage on the realm: realmgate acl grant")
+            draft.note(0, what, "who may make nodes by attaching has manage on the realm: realmgate acl grant")
     for permission in definitions.of("topic_permissions"):
         what = f"topic permission of {permission.get('user')} on {permission.get('exchange')}"
-        imported.note(0, what, "grant per node: realmgate acl grant WHO OPERATIONS --node NODE")
+        draft.note(0, what, "grant per node: realmgate acl grant WHO OPERATIONS --node NODE")
 
 
-def _permitted(pattern: str, imported: Imported) -> Iterator[ImportedNode | None]:
+def _permitted(pattern: str, draft: Imported) -> Iterator[ImportedNode | None]:
     """None: the realm."""
     if pattern == ".*":
         yield None
@@ -248,25 +248,25 @@ def _permitted(pattern: str, imported: Imported) -> Iterator[ImportedNode | None
         expression = re.compile(pattern)
     except re.error:
         return
-    for node in imported.nodes.values():
+    for node in draft.nodes.values():
         if pattern not in ("", "^$") and expression.search(node.name):
             yield node
 
 
-def _allow(imported: Imported, node: ImportedNode | None, who: str, operations: set[str]) -> None:
-    acl = imported.realm if node is None else node.acl
+def _allow(draft: Imported, node: ImportedNode | None, who: str, operations: set[str]) -> None:
+    acl = draft.realm if node is None else node.acl
     acl.setdefault(who, set()).update(operations)
 
 
-def _others(definitions: Definitions, imported: Imported) -> None:
+def _others(definitions: Definitions, draft: Imported) -> None:
     for user in definitions.all("users"):
         tags = user.get("tags") or []
         groups = tags if isinstance(tags, list) else [each for each in str(tags).split(",") if each]
         words = "".join(f" --group {group}" for group in groups)
         what = f"user {user['name']}: RabbitMQ's hash of the password is of no use for SCRAM"
-        imported.note(0, what, f"make an entry: realmgate user hash {user['name']}{words}")
+        draft.note(0, what, f"make an entry: realmgate user hash {user['name']}{words}")
     for host, count in definitions.elsewhere().items():
-        imported.note(
+        draft.note(
             0,
             f"{count} queues of the virtual host {host}",
             f"import them, too: --vhost {host}; their names must not meet",
@@ -274,10 +274,10 @@ def _others(definitions: Definitions, imported: Imported) -> None:
     for parameter in [*definitions.of("parameters"), *definitions.all("global_parameters")]:
         if parameter.get("component") == "shovel":
             remedy = "let it end there, or move its queue: realmgate drain"
-            imported.note(0, f"shovel {parameter['name']}", remedy)
+            draft.note(0, f"shovel {parameter['name']}", remedy)
         elif parameter.get("name") not in ("internal_cluster_id", "cluster_name"):
             label = f"parameter {parameter.get('component', '')} {parameter.get('name')}"
-            imported.note(0, label, "there is no counterpart here; look at what it did")
+            draft.note(0, label, "there is no counterpart here; look at what it did")
     for policy in definitions.of("policies"):
         if policy.get("apply-to") == "exchanges":
-            imported.note(0, f"policy {policy['name']} of exchanges", "there are no exchanges in a realm")
+            draft.note(0, f"policy {policy['name']} of exchanges", "there are no exchanges in a realm")

@@ -70,35 +70,33 @@ def import_um(path: Path) -> Imported:
     if root.name != _ROOT:
         words = f"the root is <{root.name}>, that of an exported realm is <{_ROOT}>"
         raise ImportProblem(f"{path}:{root.line}: {words}: export it by runUMTool ExportRealmXML -exportall=true")
-    imported = Imported(f"Universal Messaging {root.attributes.get('version', '')}".strip())
+    draft = Imported(f"Universal Messaging {root.attributes.get('version', '')}".strip())
     for element in root.children:
         if element.name in _SETS:
             for entry in element.children:
-                _entry(entry, _SETS[element.name], imported)
+                _entry(entry, _SETS[element.name], draft)
         else:
-            imported.note(element.line, f"<{element.name}>", _remedy(element.name))
-    return imported
+            draft.note(element.line, f"<{element.name}>", _remedy(element.name))
+    return draft
 
 
-def _entry(entry: Element, kind: NodeKind, imported: Imported) -> None:
+def _entry(entry: Element, kind: NodeKind, draft: Imported) -> None:
     attributes = next((each for each in entry.children if each.name.endswith("AttributesEntry")), None)
     name = attributes.attributes.get("name", "") if attributes is not None else ""
     if attributes is None or not name:
-        imported.note(
-            entry.line, f"<{entry.name}> without attributes or a name", "make its node: realmgate node create"
-        )
+        draft.note(entry.line, f"<{entry.name}> without attributes or a name", "make its node: realmgate node create")
         return
-    node = imported.node(name, kind)
+    node = draft.node(name, kind)
     store = next((each for each in entry.children if each.name == "StorePropertiesEntry"), None)
-    _properties(node, attributes, store, imported)
+    _properties(node, attributes, store, draft)
     for element in entry.children:
         if element is attributes or element is store:
             continue
         if element.name.endswith("PermissionSet"):
             for grant in element.children:
-                _grant(node, grant, imported)
+                _grant(node, grant, draft)
         else:
-            imported.note(element.line, f"<{element.name}> of {name}", _remedy(element.name))
+            draft.note(element.line, f"<{element.name}> of {name}", _remedy(element.name))
 
 
 def _remedy(name: str) -> str:
@@ -106,13 +104,13 @@ def _remedy(name: str) -> str:
     return remedies[0] if remedies else _NO_COUNTERPART
 
 
-def _properties(node: ImportedNode, attributes: Element, store: Element | None, imported: Imported) -> None:
+def _properties(node: ImportedNode, attributes: Element, store: Element | None, draft: Imported) -> None:
     kind = attributes.attributes.get("type", "MIXED_TYPE")
     if kind in _TYPES:
         node.properties |= {"type": _TYPES[kind]} if kind != "MIXED_TYPE" else {}
     else:
         remedy = "it is made as mixed, which keeps what its publisher calls durable"
-        imported.note(attributes.line, f"type {kind} of {node.name}", remedy)
+        draft.note(attributes.line, f"type {kind} of {node.name}", remedy)
     if (ttl := attributes.attributes.get("TTL", "0")).isdigit() and int(ttl):
         node.properties["ttl"] = f"{ttl}ms"
     capacity = attributes.attributes.get("capacity", "0")
@@ -124,33 +122,33 @@ def _properties(node: ImportedNode, attributes: Element, store: Element | None, 
         node.properties["honour-capacity"] = "true"
     for word, remedy in _ATTRIBUTES.items():
         if attributes.attributes.get(word) == "true":
-            imported.note(attributes.line, f"{word} of {node.name}", remedy)
+            draft.note(attributes.line, f"{word} of {node.name}", remedy)
     if store is not None:
-        _store(node, store, imported)
+        _store(node, store, draft)
 
 
-def _store(node: ImportedNode, store: Element, imported: Imported) -> None:
+def _store(node: ImportedNode, store: Element, draft: Imported) -> None:
     for word, value in store.attributes.items():
         if word in _STORE or value == _STORE_DEFAULTS.get(word):
             continue
         remedy = "the publisher says the priority of each message" if word == "Priority" else _NO_COUNTERPART
-        imported.note(store.line, f"{word} {value} of {node.name}", remedy)
+        draft.note(store.line, f"{word} {value} of {node.name}", remedy)
 
 
-def _grant(node: ImportedNode, entry: Element, imported: Imported) -> None:
+def _grant(node: ImportedNode, entry: Element, draft: Imported) -> None:
     who = _who(entry)
     if who is None:
-        imported.note(entry.line, f"<{entry.name}> of {node.name}", _NO_COUNTERPART)
+        draft.note(entry.line, f"<{entry.name}> of {node.name}", _NO_COUNTERPART)
         return
     operations = set(_operations(entry))
     for word in sorted(_OF_ADMINISTRATION & {key for key, value in entry.attributes.items() if value == "true"}):
         remedy = "that is for the command line, which is above grants"
-        imported.note(entry.line, f"{word} of {who} on {node.name}", remedy)
+        draft.note(entry.line, f"{word} of {who} on {node.name}", remedy)
     if operations:
         node.acl.setdefault(who, set()).update(operations)
     if (host := entry.attributes.get("host", "*")) not in ("*", "") and who.startswith("user:"):
         remedy = "a user is who logs in, from any host; narrow it by a certificate or a firewall"
-        imported.note(entry.line, f"{who} is granted at host {host} only", remedy)
+        draft.note(entry.line, f"{who} is granted at host {host} only", remedy)
 
 
 def _who(entry: Element) -> str | None:

@@ -172,10 +172,8 @@ class Life:
     def _outcomes(self, until_ms: int) -> dict[Delivery, Outcome]:
         deliveries = [self.published] if self.published is not None else []
         topic = f"{self._prefix}.outcomes"
-        answers = of_events(
-            self._log, topic, self.events.keys(), deliveries, (self._since_ms, until_ms), self._searched
-        )
-        return {answer.delivery: answer for answer in answers}
+        rows = of_events(self._log, topic, self.events.keys(), deliveries, (self._since_ms, until_ms), self._searched)
+        return {answer.delivery: answer for answer in rows}
 
     def _stored(self, outcomes: dict[Delivery, Outcome]) -> None:
         """How each event came to be; what cannot be read of it is not recorded."""
