@@ -1,7 +1,8 @@
-"""`make wheels`: what it builds, installed where there is neither compiler nor Java, serves.
+"""`make wheels`: what it builds, installed where there is neither compiler nor Java, serves; for the Python of `.venv`
+and for the newest one that this machine has.
 
-One build and one installation for all tests here; the packages of others come from the index or uv's cache, in the
-locked versions.
+One build and one installation of each for all tests here; the packages of others come from the index or uv's cache, in
+the locked versions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from tests.kit.processes.gateway import embedded_realm, make_gateway
 
 ROOT = Path(__file__).parents[2]
 UV = str(Path(sys.executable).with_name("uv"))
-VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 SIZE_MAX = 70_000_000  # octets of the packages, without Python
 
 
@@ -28,11 +28,12 @@ class Installed:
     """An environment that has the wheel and what it depends on; `bare`: the environment variables to run it with."""
 
     directory: Path
+    version: str  # of its Python
     bare: dict[str, str]
 
     @property
     def packages(self) -> Path:
-        return self.directory / "lib" / f"python{VERSION}" / "site-packages"
+        return self.directory / "lib" / f"python{self.version}" / "site-packages"
 
     def run(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
         program = self.directory / "bin" / "realmgate"
@@ -41,26 +42,38 @@ class Installed:
         )  # fmt: skip
 
 
+@pytest.fixture(scope="module", params=["own", "newest"])
+def python(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """Version and interpreter. There may be no newer one than that of `.venv`."""
+    said = subprocess.run(
+        [ROOT / "deploy/python/wheels.sh", "--pythons"], stdout=subprocess.PIPE, text=True, check=True
+    )
+    pythons = [line.split(maxsplit=1) for line in said.stdout.splitlines()]
+    version, interpreter = pythons[0 if request.param == "own" else -1]
+    return version, interpreter
+
+
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def wheels(python: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     directory = tmp_path_factory.mktemp("dist")
     environment = {**os.environ, "PYTHONPATH": ""}
-    subprocess.run(["make", "wheels", f"DIST={directory}", f"PYTHONS={VERSION}"], cwd=ROOT, env=environment, check=True)
-    return sorted(directory.iterdir())
+    subprocess.run(
+        ["make", "wheels", f"DIST={directory}", f"PYTHONS={python[0]}"], cwd=ROOT, env=environment, check=True
+    )
+    return sorted(directory.rglob("*.whl"))
 
 
 @pytest.fixture(scope="module")
-def installed(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def installed(python: tuple[str, str], wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Installed:
     directory = tmp_path_factory.mktemp("installed")
     (directory / "bin").mkdir()  # no compiler, no Java
     bare = {"PATH": str(directory / "bin"), "HOME": str(directory), "PYTHONPATH": ""}
     locked = re.findall(r"^\S+==\S+", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     (directory / "versions.txt").write_text("\n".join(locked))
-    made = Installed(directory / "venv", bare)
+    version, interpreter = python
+    made = Installed(directory / "venv", version, bare)
     of_uv = {**os.environ, **bare, "HOME": os.environ.get("HOME", "/")}  # its cache is there
-    subprocess.run(
-        [UV, "-q", "venv", "--python", sys.executable, str(made.directory)], env=of_uv, check=True, timeout=120
-    )
+    subprocess.run([UV, "-q", "venv", "--python", interpreter, str(made.directory)], env=of_uv, check=True, timeout=120)
     install = [UV, "-q", "pip", "install", "--no-build", "--constraint", str(directory / "versions.txt")]
     into = ["--python", str(made.directory / "bin" / "python")]
     subprocess.run([*install, *into, *wheels], env=of_uv, check=True, timeout=500)
