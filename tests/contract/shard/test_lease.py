@@ -145,7 +145,7 @@ def test_the_order_of_the_log_decides_who_owns(world: World, start: Start) -> No
     assert put("hold", "c", last).at > last.at
 
 
-def test_a_lease_of_a_release_that_said_less(world: World, start: Start) -> None:
+def test_a_lease_of_a_release_that_names_fewer_topics(world: World, start: Start) -> None:
     """It was five seconds there, and its realm had no history."""
     first = start(SHARP)
     log, prefix = first.log, f"{first.prefix}.before"

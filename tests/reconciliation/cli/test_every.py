@@ -18,7 +18,7 @@ import pytest
 
 from tests.kit.patience import HANG_S, until
 from tests.kit.processes.broker import start_broker
-from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, kafka_realm, start_gateway, told
+from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, kafka_realm, realmgate, start_gateway
 
 _PORT = re.compile(r"on port (\d+)\n")
 ON = pytest.mark.parametrize("kind", ["embedded", "kafka"])
@@ -91,7 +91,7 @@ class Auditor:
 
 def use(gateway: GatewayProcess, *words: str) -> None:
     """By a peer's command."""
-    code, _, error = told(*words, "--url", f"amqp://{gateway.address}")
+    code, _, error = realmgate(*words, "--url", f"amqp://{gateway.address}")
     assert code == 0, error
 
 
