@@ -32,6 +32,7 @@ from bench.hostile.innocent import Probes, Served, probed, served
 from bench.hostile.kinds import KINDS
 from bench.machine import Machine
 from bench.report import keep
+from gateway.config.limits import Limits
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.broker import start_broker
@@ -154,7 +155,8 @@ def gateway_of(realm: str) -> Iterator[tuple[GatewayProcess, list[int]]]:
         write_users(directory / "users.yaml", insider=[])
         security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
         tls = {"certificate": str(pair.certificate), "key": str(pair.key)}
-        of = {"security": security, "tls": tls, "admin": {"listen": "http://127.0.0.1:0"}}
+        limits = {"connections_per_s": Limits().connections_per_s}
+        of = {"security": security, "tls": tls, "admin": {"listen": "http://127.0.0.1:0"}, "limits": limits}
         broker = start_broker(directory / "kafka") if realm == "kafka" else None
         try:
             kept = kafka_realm(broker.bootstrap, "hostile") if broker else embedded_realm(directory)

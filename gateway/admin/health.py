@@ -112,6 +112,8 @@ def _warnings(gateway: Gateway) -> list[str]:
     warnings += open_files(gateway.settings)
     if gateway.users.weakness:
         warnings.append(gateway.users.weakness)
+    if words := gateway.arrivals.standing():
+        warnings.append(words)
     if figures.evidence_failed:
         warnings.append(f"{figures.evidence_failed} evidence records were not stored: reconciliation will show gaps")
     if gateway.in_flight_bytes > gateway.limits.in_flight_bytes:

@@ -48,6 +48,10 @@ def of_gateway(gateway: Gateway, ready: bool) -> Parts:
     yield single("realmgate_connections_limit", "gauge", "Limit of connections.", limits.connections)
     half_open = len(gateway.connections) - gateway.opened
     yield single("realmgate_half_open_connections", "gauge", "Of them, those without an open frame.", half_open)
+    waiting = gateway.arrivals.waiting
+    yield single("realmgate_waiting_connections", "gauge", "New ones that wait for their turn.", waiting)
+    about = "New connections that had to wait for their turn."
+    yield single("realmgate_delayed_connections", "counter", about, gateway.arrivals.delayed)
     yield single("realmgate_links", "gauge", "Links that are attached.", gateway.links)
     yield single("realmgate_links_limit", "gauge", "Limit of links.", limits.links)
     yield single("realmgate_transactions_open", "gauge", "Transactions declared and not ended.", gateway.transactions)

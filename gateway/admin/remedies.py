@@ -45,6 +45,8 @@ OF_FAULTS: Final[Mapping[str, str]] = {
     "idle-time-out-not-kept": "let the client ask for a longer idle time-out",
     "half-open": "a scanner, a port check, or an attack from {address}: it connects and does not say who it is;"
     " limits.half_open_per_address says how many of one address are safe from others",
+    "connection-rate": "{address} connects and fails, or connects for each message: look for a loop in the application"
+    " there; behind a load balancer let it send the PROXY protocol, else raise limits.connections_per_s",
     "proxy-header": "{address} connects to a listener with proxy_protocol: let the proxy send version 2 (HAProxy:"
     " send-proxy-v2), write its network in proxies, or let clients connect elsewhere",
     "too-many-connections": "let the application close connections that it does not use, or raise limits.connections;"

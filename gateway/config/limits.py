@@ -79,6 +79,13 @@ class Limits:
         "of these, how many of one address are closed for no other address; where an address has more, its own oldest "
         "goes first",
     )
+    connections_per_s: int = _limit(
+        100,
+        1,
+        1_000_000,
+        "new connections a second of one address, behind a burst of five seconds' worth; those that come faster wait "
+        "for their turn, ten seconds at most; one that ended for a fault counts as eleven",
+    )
     share_percent: int = _limit(
         75,
         1,

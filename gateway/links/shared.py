@@ -17,6 +17,7 @@ from gateway.evidence.outcomes import Outcomes
 from gateway.links.credit import CreditPool
 from gateway.links.message_to_event import MessageToEvent, conversion
 from gateway.links.publishers import Publishers
+from gateway.quotas.arrivals import Arrivals
 from gateway.quotas.held_bytes import HeldBytes
 from gateway.quotas.shares import Shares
 from gateway.terminus.no_local import NoLocalContainers, origin_of
@@ -60,6 +61,7 @@ class Shared:
         )
         self.no_local = NoLocalContainers(realm.durables)
         self.notices = Notices(clock)
+        self.arrivals = Arrivals(self.limits, clock, self.notices)
         self.publishers: Publishers[Any] = Publishers()
         self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited
         self.transaction_bytes = 0  # of messages that they hold

@@ -21,6 +21,8 @@ class Layer(asyncio.Transport, asyncio.Protocol):
         self.above = above
         self.below: asyncio.Transport
 
+    heard = False  # octets of the peer have come
+
     # -- from below
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -28,6 +30,7 @@ class Layer(asyncio.Transport, asyncio.Protocol):
         self.above.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
+        self.heard = True
         self.above.data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -67,4 +70,10 @@ class Layer(asyncio.Transport, asyncio.Protocol):
         return self.below.get_write_buffer_size()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Besides what a socket knows "heard": whether its peer has said anything."""
+        if name == "heard" and self.heard:
+            return True
         return self.below.get_extra_info(name, default)
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.above = cast(asyncio.Protocol, protocol)

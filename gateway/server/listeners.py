@@ -5,7 +5,7 @@
     ws     WebSocketLayer(Port)
     wss    TlsLayer(WebSocketLayer(Port))
 
-and below all of it ProxyLayer, where the listener has `proxies`.
+and below all of it ProxyLayer, where the listener has `proxies`. Each is made when Entrance says that it is its turn.
 
 Errors: `SettingsProblems` with every address that cannot be listened at.
 """
@@ -19,6 +19,7 @@ from concurrent.futures import Executor
 from gateway.config.listen_faults import bind_problem
 from gateway.config.settings import Listen, SettingsProblems
 from gateway.reload.certificates import Certificates
+from gateway.server.entrance import Entrance
 from gateway.server.half_open import HalfOpenSockets
 from gateway.server.peer_socket import PeerSocket
 from gateway.server.proxy_protocol import ProxyLayer
@@ -71,14 +72,18 @@ class Listeners:
     def _stack(self, listen: Listen) -> Callable[[], asyncio.Protocol]:
         port: Callable[[], asyncio.Protocol] = self._web if listen.web else self._port
         stack: Callable[[], asyncio.Protocol] = (lambda: self._secured(port())) if listen.secure else port
-        return (lambda: self._proxied(stack(), listen)) if listen.proxies else stack
+
+        def entrance() -> asyncio.Protocol:
+            return Entrance(stack, self._gateway, self._half_open)
+
+        return (lambda: self._proxied(entrance(), listen)) if listen.proxies else entrance
 
     def _web(self) -> asyncio.Protocol:
         # wsproto takes some memory: only where it is asked for
         from gateway.server.websocket import WebSocketLayer
 
         port, origins = self._port(), self._gateway.settings.security.websocket_origins
-        return WebSocketLayer(port, origins, self._web_failed, lambda: port.is_known)
+        return WebSocketLayer(port, origins, lambda reason: self._web_failed(port, reason), lambda: port.is_known)
 
     def _secured(self, port: asyncio.Protocol) -> asyncio.Protocol:
         assert self.certificates is not None, "settings.py lets no secure listener pass without certificates"
@@ -94,5 +99,6 @@ class Listeners:
     def _failed(self, reason: str) -> None:
         self._gateway.turn_away("fault", "tls", reason, reason, "", "")
 
-    def _web_failed(self, reason: str) -> None:
+    def _web_failed(self, port: PeerSocket, reason: str) -> None:
+        port.at_fault = True
         self._gateway.turn_away("fault", "websocket", reason, reason, "", "")

@@ -75,6 +75,8 @@ class PeerSocket(asyncio.Protocol):
         self._streams = False
         self._pressure = self._gate_closed = False
         self._lost = False  # the socket has gone
+        self._heard = False  # its peer has said something
+        self.at_fault = False  # what is below ended it for what its peer did
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport = cast(asyncio.Transport, transport)
@@ -101,6 +103,7 @@ class PeerSocket(asyncio.Protocol):
         if connection is None:
             return
         if self._handshake is not None:
+            self._heard = True
             self._handshake.receive(data)
             return
         self._ahead.append(memoryview(data))
@@ -246,6 +249,11 @@ class PeerSocket(asyncio.Protocol):
                 return
         connection.tick(now_s)
 
+    @property
+    def _was_heard(self) -> bool:
+        """Its peer has made work. One that only looks whether the port is open has not."""
+        return self._heard or bool(self._transport.get_extra_info("heard"))
+
     def pause(self, pressure: bool) -> None:
         self._pressure = pressure
         self._gate()
@@ -282,6 +290,8 @@ class PeerSocket(asyncio.Protocol):
         connection, self._connection, self._handshake = self._connection, None, None
         if connection is not None:
             self._server.sockets.pop(connection, None)
+            if self.at_fault or connection.at_fault or (not connection.opened and self._was_heard):
+                self._gateway.arrivals.charge(connection.address)
             try:
                 self._gateway.disconnect(connection)
             except Exception:

@@ -112,6 +112,7 @@ class Server:
         """Listen, and begin to take turns."""
         self.loop = loop = asyncio.get_running_loop()
         self.gateway.realm.on_ready(self._wake)
+        self.gateway.arrivals.later = loop.call_later
         if self.gateway.realm.descriptor >= 0:
             loop.add_reader(self.gateway.realm.descriptor, self._on_readable)
         users, failures_kept = self.gateway.settings.security.users, self.gateway.limits.failed_logins

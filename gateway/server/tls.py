@@ -31,6 +31,7 @@ class TlsLayer(Layer):
     def data_received(self, data: bytes) -> None:
         if self.below.is_closing():
             return
+        self.heard = True
         self._incoming.write(data)
         try:
             if not self._shaken:

@@ -75,6 +75,7 @@ class WebSocketLayer(Layer):
     def data_received(self, data: bytes) -> None:
         if self._over or self.below.is_closing():
             return
+        self.heard = True
         self._ahead.append(memoryview(data))
         if not self._scheduled:
             self._turn()

@@ -89,13 +89,12 @@ class Connection:
         self.record = ConnectionRecord(gateway.next_connection_number(), gateway.clock.epoch_us())
         self.container = self.holder = self.address = ""  # the address is its peer's
         self.subject = ANONYMOUS
-        self.opened = self.closing = False
+        self.opened = self.closing = self.at_fault = False  # `at_fault`: it ends for what its peer did
         self.messages = 0  # received so far
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
         held = gateway.held.open_account(self)
         self.write_pressure = WritePressure(self.engine, limits.write_buffer_bytes, held, self.consuming)
-        self.transactions = OpenTransactions()
-        self.expiry_scopes = ExpiryScopes()
+        self.transactions, self.expiry_scopes = OpenTransactions(), ExpiryScopes()
         self.undecided = UndecidedAttaches()
         self.liveness = Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
@@ -313,6 +312,7 @@ class Connection:
             self.lifetimes.end_session(self, session)
             self.expiry_scopes.end_session(session)
         else:
+            self.at_fault = fault not in ("idle", "container-taken-over")
             self.close(then["condition"], detail, "cut-off" if fault == "idle" else "lost")
         self.touch()
 

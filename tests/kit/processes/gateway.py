@@ -30,6 +30,7 @@ READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\
 READY_TIMEOUT_S = HANG_S
 STOP_TIMEOUT_S = HANG_S  # it takes five seconds at most on cores of its own
 COMMAND_TIMEOUT_S = HANG_S  # a second by itself
+ANY_RATE = 1_000_000  # new connections a second: tests that fail on purpose, one after another, wait for no turn
 REALMGATE = Path(sys.executable).with_name("realmgate")
 
 
@@ -211,6 +212,7 @@ def make_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> Gat
     """The same, not started."""
     directory.mkdir(parents=True, exist_ok=True)
     everything: dict[str, Any] = {"realm": realm, "nodes": {"create_on_attach": ["*"]}, **settings}
+    everything["limits"] = {"connections_per_s": ANY_RATE, **everything.get("limits", {})}
     return GatewayProcess(directory / "gateway.yaml", directory / "gateway.log", settings=everything)
 
 

@@ -9,7 +9,7 @@ from tests.kit.realm.virtual_clock import VirtualClock
 
 
 class VirtualTimers:
-    """What is due is called by `advance_to_next`, which moves the clock there."""
+    """What is due is called by `advance` and `advance_to_next`, which move the clock there."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
@@ -20,13 +20,24 @@ class VirtualTimers:
         self._timers.append(timer)
         return timer
 
+    def __len__(self) -> int:
+        """Those to come."""
+        self._timers = [timer for timer in self._timers if not timer.cancelled]
+        return len(self._timers)
+
+    def advance(self, milliseconds: int) -> None:
+        """So much passes, and what is due meanwhile is called."""
+        end_ms = self._clock.now_ms() + milliseconds
+        while len(self) and min(timer.due_ms for timer in self._timers) <= end_ms:
+            self.advance_to_next()
+        self._clock.advance(end_ms - self._clock.now_ms())
+
     def advance_to_next(self) -> bool:
         """False: there is none."""
-        timers = self._timers = [timer for timer in self._timers if not timer.cancelled]
-        if not timers:
+        if not len(self):
             return False
-        first = min(timers, key=lambda timer: timer.due_ms)
-        timers.remove(first)
+        first = min(self._timers, key=lambda timer: timer.due_ms)
+        self._timers.remove(first)
         self._clock.advance(max(0, first.due_ms - self._clock.now_ms()))
         first.call()
         return True
