@@ -5,12 +5,19 @@ asked for next, and clients count on that: cli-proton's transactional sender sen
 transaction is declared, and waits for ever where there is none. Here an attach may take the realm a while (a node is
 made), so the coordinator's answer is kept back instead.
 
+Where `UNDECIDED_MAX` are not decided, nothing more of the connection is carried out or read until the realm has
+answered: a peer that attaches in a loop would have the realm asked faster than it answers, and all others would wait
+behind its questions.
+
 Source: the clients (tests/interop/test_cli_proton.py); AMQP leaves the order free.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
+
+UNDECIDED_MAX: Final = 16  # the realm answers some hundred a second, of all connections
 
 
 class Attaching(Protocol):
@@ -21,14 +28,20 @@ class Attaching(Protocol):
 
 
 class UndecidedAttaches:
-    """At most as many as the connection may have links."""
+    """At most `UNDECIDED_MAX`."""
 
-    def __init__(self) -> None:
+    def __init__(self, wait: Callable[[], None], resume: Callable[[], None]) -> None:
+        """Both are the connection's."""
+        self._wait, self._resume = wait, resume
+        self._holds = False  # it waits for these
         self._open: set[Attaching] = set()
         self._waiting: dict[Attaching, set[Attaching]] = {}  # a control link's: what it still waits for
 
     def add(self, admission: Attaching) -> None:
         self._open.add(admission)
+        if len(self._open) >= UNDECIDED_MAX:
+            self._holds = True
+            self._wait()
 
     def must_wait(self, admission: Attaching) -> bool:
         """It is a control link's, and others came before it; then `coordinate` is called when they are decided."""
@@ -46,3 +59,6 @@ class UndecidedAttaches:
                 del self._waiting[waiting]
                 self._open.discard(waiting)
                 waiting.coordinate()
+        if self._holds and len(self._open) < UNDECIDED_MAX:
+            self._holds = False
+            self._resume()

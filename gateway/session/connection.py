@@ -95,7 +95,7 @@ class Connection:
         held = gateway.held.open_account(self)
         self.write_pressure = WritePressure(self.engine, limits.write_buffer_bytes, held, self.consuming)
         self.transactions, self.expiry_scopes = OpenTransactions(), ExpiryScopes()
-        self.undecided = UndecidedAttaches()
+        self.undecided = UndecidedAttaches(self.wait, self.resume)
         self.liveness = Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
         self.waiting = False  # for the realm, before the next fact is carried out: then nothing more is to be read

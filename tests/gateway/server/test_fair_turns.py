@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.attach.undecided_attaches import UNDECIDED_MAX
 from gateway.session.connection import Connection
 from mappings import load_tables
 from native_backend.nodes.answers import NodeFound
@@ -118,3 +119,24 @@ def test_of_who_waits_for_the_realm_nothing_more_is_read(gateway: ScriptedGatewa
     gateway.do(gateway.realm.release)
     gateway.until(lambda: not gateway.gateway.connections and not gateway.server.sockets)
     assert len(gateway.stored("q")) == 1
+
+
+@pytest.mark.parametrize("hangs_up", [False, True], ids=["stays", "hangs-up"])
+def test_who_attaches_in_a_loop_waits_for_the_realm(gateway: ScriptedGateway, hangs_up: bool) -> None:
+    """A few attaches are asked about at a time, and so the realm has no more to answer than it can."""
+    count = 4 * UNDECIDED_MAX
+    with Peer(gateway.port) as peer:
+        gateway.realm.holds.add("find")
+        peer.send(*(frames.attach_sender("q", handle, f"link-{handle}") for handle in range(count)))
+        [(connection, port)] = gateway.do(lambda: [*gateway.server.sockets.items()])
+        gateway.until(lambda: port._gate_closed)
+        for _ in range(20):
+            gateway.do(lambda: None)
+        assert gateway.do(lambda: len(gateway.realm._held)) == UNDECIDED_MAX and connection.waiting
+        if not hangs_up:
+            gateway.do(gateway.realm.release)
+            assert [peer.expect("attach").field(0) for _ in range(count)] == [f"link-{at}" for at in range(count)]
+            peer.stored("q", frames.message())
+            assert not connection.waiting
+    gateway.do(gateway.realm.release)
+    gateway.until(lambda: not gateway.gateway.connections and not gateway.server.sockets)
