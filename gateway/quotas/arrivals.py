@@ -11,7 +11,7 @@ a fault takes `FAULT_TOKENS` more, and these may be owed, so who fails in a loop
 next one. `WAIT_MAX_S` seconds' worth may wait, and none waits longer.
 
 Addresses are counted as the login throttle counts them: of IPv6 the /64 network. Seconds of the monotonic clock.
-Source: ADR 0121.
+Source: ADR 0122.
 """
 
 from __future__ import annotations

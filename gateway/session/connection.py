@@ -70,11 +70,9 @@ class Connection:
         touched: dict[Connection, None],
     ) -> None:
         """`touched`: those that have something to send."""
-        limits = gateway.limits
-        self.gateway = gateway
+        self.gateway, limits = gateway, gateway.limits
         self.lifetimes, self.link_names = lifetimes, link_names
-        self._sole_connections = sole_connections
-        self._heartbeats, self._touched = heartbeats, touched
+        self._sole_connections, self._heartbeats, self._touched = sole_connections, heartbeats, touched
         self.engine = Engine(
             container=gateway.container,
             frame_size_max=limits.frame_size_bytes,
@@ -95,8 +93,7 @@ class Connection:
         held = gateway.held.open_account(self)
         self.write_pressure = WritePressure(self.engine, limits.write_buffer_bytes, held, self.consuming)
         self.transactions, self.expiry_scopes = OpenTransactions(), ExpiryScopes()
-        self.undecided = UndecidedAttaches(self.wait, self.resume)
-        self.liveness = Liveness(gateway.clock)
+        self.undecided, self.liveness = UndecidedAttaches(self.wait, self.resume), Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
         self.waiting = False  # for the realm, before the next fact is carried out: then nothing more is to be read
         self._held = 0  # octets that came meanwhile
@@ -352,11 +349,14 @@ class Connection:
 
     def lose(self, cause: str) -> None:
         """Every link has gone with its connection."""
-        # With an END that waits to be carried out, the engine knows its links no more.
+        # With an END that waits, the engine knows its links no more.
         ended = [link for fact in self._unprocessed if isinstance(fact, SessionEnded) for link in fact.links]
+        rest = self._unprocessed if self.waiting else []  # else they are carried out yet, and counted
+        uncounted: set[Any] = {fact.link for fact in rest if isinstance(fact, Attached)}
         for link in [*self.engine.links(), *ended]:
             if link.alive:
                 self._end_link(link, "lost" if cause == "cut-off" and ends(self._unprocessed, link) else cause)
+                self.gateway.shares.links.take(self.holder, int(link in uncounted))
                 link.forget()
         self.expiry_scopes.end()
         self.lifetimes.end_connection(self)

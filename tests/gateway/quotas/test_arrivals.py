@@ -74,6 +74,8 @@ def test_a_fleet_is_in_at_once_and_what_comes_faster_is_in_soon() -> None:
     order = [number for number in world.order if number <= len(fleet)]
     assert order == sorted(order), "the oldest that waits is the next one"
     assert world.arrivals.delayed == 20
+    world.pass_s(600.0)
+    assert [world.come().became for _ in range(BURST + 1)] == [["begun"]] * BURST + [[]], "nobody saves up for more"
 
 
 def test_who_fails_pays_for_it_and_no_address_is_shut_for_long() -> None:

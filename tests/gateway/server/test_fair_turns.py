@@ -121,8 +121,8 @@ def test_of_who_waits_for_the_realm_nothing_more_is_read(gateway: ScriptedGatewa
     assert len(gateway.stored("q")) == 1
 
 
-@pytest.mark.parametrize("hangs_up", [False, True], ids=["stays", "hangs-up"])
-def test_who_attaches_in_a_loop_waits_for_the_realm(gateway: ScriptedGateway, hangs_up: bool) -> None:
+@pytest.mark.parametrize("end", ["stays", "hangs up", "is cut off"])
+def test_who_attaches_in_a_loop_waits_for_the_realm(gateway: ScriptedGateway, end: str) -> None:
     """A few attaches are asked about at a time, and so the realm has no more to answer than it can."""
     count = 4 * UNDECIDED_MAX
     with Peer(gateway.port) as peer:
@@ -133,10 +133,14 @@ def test_who_attaches_in_a_loop_waits_for_the_realm(gateway: ScriptedGateway, ha
         for _ in range(20):
             gateway.do(lambda: None)
         assert gateway.do(lambda: len(gateway.realm._held)) == UNDECIDED_MAX and connection.waiting
-        if not hangs_up:
+        if end == "is cut off":  # what was read is heard, and never carried out
+            gateway.do(port.abort)
+            gateway.until(lambda: not gateway.server.sockets)
+        elif end == "stays":
             gateway.do(gateway.realm.release)
             assert [peer.expect("attach").field(0) for _ in range(count)] == [f"link-{at}" for at in range(count)]
             peer.stored("q", frames.message())
             assert not connection.waiting
     gateway.do(gateway.realm.release)
     gateway.until(lambda: not gateway.gateway.connections and not gateway.server.sockets)
+    assert gateway.gateway.links == 0
