@@ -14,14 +14,24 @@ Source: the clients (tests/interop/test_cli_proton.py); AMQP leaves the order fr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, Protocol
 
 UNDECIDED_MAX: Final = 16  # the realm answers some hundred a second, of all connections
 
 
+class Holding(Protocol):
+    """The connection, which may carry nothing more out for a while."""
+
+    def wait(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
 class Attaching(Protocol):
     """An attach that is not decided yet."""
+
+    @property
+    def connection(self) -> Holding: ...
 
     def coordinate(self) -> None:
         """It is a control link's, and every attach before it is decided."""
@@ -30,9 +40,7 @@ class Attaching(Protocol):
 class UndecidedAttaches:
     """At most `UNDECIDED_MAX`."""
 
-    def __init__(self, wait: Callable[[], None], resume: Callable[[], None]) -> None:
-        """Both are the connection's."""
-        self._wait, self._resume = wait, resume
+    def __init__(self) -> None:
         self._holds = False  # it waits for these
         self._open: set[Attaching] = set()
         self._waiting: dict[Attaching, set[Attaching]] = {}  # a control link's: what it still waits for
@@ -41,7 +49,7 @@ class UndecidedAttaches:
         self._open.add(admission)
         if len(self._open) >= UNDECIDED_MAX:
             self._holds = True
-            self._wait()
+            admission.connection.wait()
 
     def must_wait(self, admission: Attaching) -> bool:
         """It is a control link's, and others came before it; then `coordinate` is called when they are decided."""
@@ -61,4 +69,4 @@ class UndecidedAttaches:
                 waiting.coordinate()
         if self._holds and len(self._open) < UNDECIDED_MAX:
             self._holds = False
-            self._resume()
+            admission.connection.resume()

@@ -93,7 +93,7 @@ class Connection:
         held = gateway.held.open_account(self)
         self.write_pressure = WritePressure(self.engine, limits.write_buffer_bytes, held, self.consuming)
         self.transactions, self.expiry_scopes = OpenTransactions(), ExpiryScopes()
-        self.undecided, self.liveness = UndecidedAttaches(self.wait, self.resume), Liveness(gateway.clock)
+        self.undecided, self.liveness = UndecidedAttaches(), Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
         self.waiting = False  # for the realm, before the next fact is carried out: then nothing more is to be read
         self._held = 0  # octets that came meanwhile
