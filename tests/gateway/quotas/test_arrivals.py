@@ -75,7 +75,9 @@ def test_a_fleet_is_in_at_once_and_what_comes_faster_is_in_soon() -> None:
     assert order == sorted(order), "the oldest that waits is the next one"
     assert world.arrivals.delayed == 20
     world.pass_s(600.0)
-    assert [world.come().became for _ in range(BURST + 1)] == [["begun"]] * BURST + [[]], "nobody saves up for more"
+    assert [world.come().became for _ in range(BURST + 1)] == [["begun"]] * BURST + [[]], (
+        "no connection saves up for more"
+    )
 
 
 def test_who_fails_pays_for_it_and_no_address_is_shut_for_long() -> None:
@@ -122,7 +124,7 @@ def test_the_queue_has_an_end_and_so_has_patience() -> None:
     assert world.arrivals.waiting == 0 and world.arrivals.standing() == "" and len(world.timers) == 0
 
 
-def test_an_address_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_address_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     for _ in range(BURST + 9):
         world.come()
@@ -140,7 +142,7 @@ def test_an_address_of_ipv6_is_its_network() -> None:
     assert world.come("2001:db8:0:1::1").became == ["begun"]
 
 
-def test_no_more_is_kept_than_is_said() -> None:
+def test_no_more_is_kept_than_the_bounds_allow() -> None:
     """Addresses that came and went, and what those that wait have sent."""
     world = World()
     for number in range(ADDRESSES_MAX + 100):

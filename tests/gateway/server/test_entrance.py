@@ -80,7 +80,7 @@ def close(sockets: list[socket.socket]) -> None:
         each.close()
 
 
-def test_a_fleet_is_in_soon_and_nobody_else_waits(gateway: GatewayProcess, watch: Watch, address: str) -> None:
+def test_a_fleet_is_in_soon_and_no_other_address_waits(gateway: GatewayProcess, watch: Watch, address: str) -> None:
     """Each says at once who it is, as a client does, whether its turn has come or not."""
     before = delayed(watch)
     fleet = [Peer(gateway.port, begin=False, address=address) for _ in range(BURST + 3)]
