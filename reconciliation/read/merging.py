@@ -14,13 +14,13 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from reconciliation.model import schemas
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import Kind, Range, kind_of
 from reconciliation.model.state import CHAINED, Link, Partition, State
+from reconciliation.read.links import counting_records, folders_of
 
 LEAST = 32
 RECORDS_MAX = 20_000_000
@@ -74,17 +74,12 @@ def _records(spark: SparkSession, links: Folder, prefix: str, chosen: Sequence[L
         for one in link.ranges
         if kind_of(prefix, one.topic) == kind
     ]
-    names = list(dict.fromkeys(row[0] for row in rows))
-    folders = [folder for name in names if (folder := links / f"link={name}" / f"kind={kind}").exists()]
-    if not folders:
+    folders = folders_of(links, chosen, kind)
+    if not rows or not folders:
         return None
     columns = cast(StructType, StructType.fromDDL(schemas.COUNTING))
     table = pa.table([pa.array(column) for column in zip(*rows, strict=True)], names=columns.names)
-    counting = F.broadcast(spark.createDataFrame(table, columns))
-    reader = spark.read.option("basePath", links.url).schema(f"link string, {schemas.RECORD_DDL}")
-    records = reader.parquet(*(folder.url for folder in folders))
-    counted = records.join(counting, ["link", "topic", "partition"], "inner").where(F.col("offset") >= F.col("counts"))
-    return counted.select("topic", "partition", "offset", "timestamp", "key", "value")
+    return counting_records(spark, links, folders, spark.createDataFrame(table, columns))
 
 
 def _ranges(chosen: Sequence[Link]) -> Iterator[Range]:

@@ -106,7 +106,7 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
         raise SourceError(
             f"Kafka has no realm with the prefix {prefix!r} (no topic {single['outcomes'].topic}); check realm.prefix"
         )
-    topics |= cluster.known(dict.fromkeys((single[kind].topic for kind in REQUIRED), ""))
+    topics = cluster.known(dict.fromkeys((single[kind].topic for kind in REQUIRED), ""), topics)
     places = _readable(topics)
     journal, outcomes, metadata, state = (
         [single[kind]] if single[kind] in places else [] for kind in ("journal", "outcomes", "realm", "state")
@@ -187,10 +187,12 @@ class _Cluster:
             if (topic := _described(described)) is not None
         }
 
-    def known(self, ids: Mapping[str, str]) -> dict[str, _Topic]:
+    def known(self, ids: Mapping[str, str], described: dict[str, _Topic] | None = None) -> dict[str, _Topic]:
         """As `describe`, of topics that were made, with their ids (empty: any). A broker hears of a topic later than
-        the one that has made it; so one that is not there, or is another one, is looked for again for a while."""
-        found, until_s = self.describe(ids), time.monotonic() + LATE_S
+        the one that has made it; so one that is not there, or is another one, is looked for again for a while.
+        `described`: what `describe` gave of them, and of others, which stay in it."""
+        found = self.describe(ids) if described is None else described
+        until_s = time.monotonic() + LATE_S
         while late := [name for name, topic_id in ids.items() if not _is_there(found.get(name), topic_id)]:
             if time.monotonic() >= until_s:
                 break

@@ -21,6 +21,7 @@ from reconciliation.model.state import CHAINED
 from reconciliation.model.withdrawn import Withdrawn
 from reconciliation.read.catalog import NEVER, Catalog, DurableState
 from reconciliation.read.landing import Chain, Landed
+from reconciliation.read.links import counting_records, folders_of
 from reconciliation.read.standing import Place
 from reconciliation.transforms import bases, claims, copies, decode
 
@@ -73,17 +74,10 @@ def _of_links(spark: SparkSession, chain: Chain, extent: Extent, kind: Kind) -> 
         for one in link.ranges
         if kind_of(chain.prefix, one.topic) == kind and (one.topic, one.partition) in firsts
     ]
-    names = list(dict.fromkeys(row[0] for row in rows))
-    folders = [folder for name in names if (folder := chain.folder / f"link={name}" / f"kind={kind}").exists()]
-    if not folders:
+    folders = folders_of(chain.folder, chain.links, kind)
+    if not rows or not folders:
         return local_table(spark, [], schemas.RECORD_DDL)
-    reader = spark.read.option("basePath", chain.folder.url).schema(f"link string, {schemas.RECORD_DDL}")
-    records = reader.parquet(*(folder.url for folder in folders))
-    counting = F.broadcast(local_table(spark, rows, schemas.COUNTING))
-    known = records.join(counting, ["link", "topic", "partition"], "inner")
-    return known.where(F.col("offset") >= F.col("counts")).select(
-        "topic", "partition", "offset", "timestamp", "key", "value"
-    )
+    return counting_records(spark, chain.folder, folders, local_table(spark, rows, schemas.COUNTING))
 
 
 @dataclass(frozen=True, slots=True)
