@@ -329,11 +329,11 @@ class Connection:
         see_that_it_fitted(self, link)
         self.touch()
 
-    def _end_link(self, link: Link, cause: str, closed: bool = True) -> TemporaryNode | None:
-        """Gives the temporary node that is about to go with it."""
+    def _end_link(self, link: Link, cause: str, closed: bool = True, *, counted: int = 1) -> TemporaryNode | None:
+        """Gives the temporary node that is about to go with it. `counted`: 0 where it is none of the links yet."""
         if isinstance(link.owner, LeavingLink):
             return None
-        self.gateway.shares.links.give_back(self.holder)
+        self.gateway.shares.links.take(self.holder, -counted)
         self.link_names.leave(self, link)
         owner = link.owner
         if isinstance(link, Incoming) and link.unfinished is not None:  # it will never be whole
@@ -355,8 +355,8 @@ class Connection:
         uncounted: set[Any] = {fact.link for fact in rest if isinstance(fact, Attached)}
         for link in [*self.engine.links(), *ended]:
             if link.alive:
-                self._end_link(link, "lost" if cause == "cut-off" and ends(self._unprocessed, link) else cause)
-                self.gateway.shares.links.take(self.holder, int(link in uncounted))
+                why = "lost" if cause == "cut-off" and ends(self._unprocessed, link) else cause
+                self._end_link(link, why, counted=int(link not in uncounted))
                 link.forget()
         self.expiry_scopes.end()
         self.lifetimes.end_connection(self)
