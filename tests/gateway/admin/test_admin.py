@@ -73,7 +73,7 @@ def test_what_happened_stands_in_the_metrics(new_gateway: StartGateway, kind: st
         assert peer.refused() == "amqp:not-found"
         refused = ("fatal", "", "amqp:not-found", "", "attach.refuse-an-unknown-node")
         assert watch.metrics()["realmgate_errors_total", refused] == 1
-    watch.until(lambda: watch.metrics()["realmgate_connections", ()] == 0)
+    watch.until_zero("realmgate_connections")
     assert watch.metrics()["realmgate_unsettled_deliveries", ()] == 0
 
 

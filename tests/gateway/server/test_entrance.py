@@ -51,7 +51,7 @@ def watch(gateway: GatewayProcess) -> Iterator[Watch]:
     """Nothing waits, and nothing is left of what was there, when the test has closed its sockets."""
     watch = Watch.of(gateway)
     yield watch
-    watch.until(lambda: watch.metrics()["realmgate_connections", ()] == waiting(watch) == 0)
+    watch.until_zero("realmgate_connections", "realmgate_waiting_connections")
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_who_fails_waits(gateway: GatewayProcess, watch: Watch, misdeed: Callabl
     def next_one_waits() -> bool:
         address = next(ADDRESSES)
         misdeed(gateway, address)
-        watch.until(lambda: watch.metrics()["realmgate_connections", ()] == 0)
+        watch.until_zero("realmgate_connections")
         with Peer(gateway.port, address=address) as late:
             late.through("orders")
         return delayed(watch) > before
@@ -161,7 +161,7 @@ def test_who_fails_waits(gateway: GatewayProcess, watch: Watch, misdeed: Callabl
 def test_a_look_at_the_port_is_no_fault(gateway: GatewayProcess, watch: Watch, address: str) -> None:
     before = delayed(watch)
     close(silent(gateway, address, BURST - 1))
-    watch.until(lambda: watch.metrics()["realmgate_connections", ()] == 0)
+    watch.until_zero("realmgate_connections")
     with Peer(gateway.port, address=address) as peer:
         peer.through("orders")
     assert delayed(watch) == before

@@ -41,7 +41,7 @@ def watch(gateway: GatewayProcess) -> Iterator[Watch]:
     """Every count is back at zero when the test has closed its sockets."""
     watch = Watch.of(gateway)
     yield watch
-    watch.until(lambda: watch.metrics()["realmgate_connections", ()] == 0)
+    watch.until_zero("realmgate_connections")
     assert watch.metrics()["realmgate_half_open_connections", ()] == 0
 
 

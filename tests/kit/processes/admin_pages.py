@@ -63,6 +63,10 @@ class Watch:
                 found[key] = sample.value
         return found
 
+    def until_zero(self, *gauges: str) -> None:
+        """Nothing is left of what they count, as when a test has closed its sockets."""
+        self.until(lambda: not any(self.metrics()[name, ()] for name in gauges))
+
     def scrape(self, job: str = "realmgate") -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         """By name and labels, as Prometheus keeps them, with its own `up`."""
         up = ("up", frozenset({"job": job}.items()))
