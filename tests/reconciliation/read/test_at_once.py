@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reconciliation.cli import main as commands
+from reconciliation.cli import judging
 from reconciliation.jobs.reconcile import judge
 from reconciliation.model.errors import SetupError
 from reconciliation.model.folder import LocalFolder
@@ -152,12 +152,12 @@ def test_another_one_that_runs_while_one_judges(
     others: list[Any] = []
 
     def interrupted(*arguments: Any) -> Any:
-        monkeypatch.setattr(commands, "judge", judge)
+        monkeypatch.setattr(judging, "judge", judge)
         days.add(1)
         others.append(days.judged() if ends else days.landed())
         return judge(*arguments)
 
-    monkeypatch.setattr(commands, "judge", interrupted)
+    monkeypatch.setattr(judging, "judge", interrupted)
     one: Callable[[], Any] = lambda: days.judged(out=tmp_path / "out")  # noqa: E731
     if ends:
         with pytest.raises(SetupError, match=CONTINUED):
