@@ -87,8 +87,8 @@ def line(case: Many, system: str, samples: list[dict[str, Any]]) -> str:
     rate = median(sample["rate"] for sample in mine)
     p50, p99 = (median(sample["latency_us"][key] for sample in mine) for key in ("p50", "p99"))
     foreign = max(sample["foreign_cpu"] for sample in mine)
-    said = f"{rate:9,.0f} msg/s, p50 {p50 / 1000:8.2f} ms, p99 {p99 / 1000:8.2f} ms, {foreign:.0%} used by others"
-    return f"{case.words:34} {system:9} {said}"
+    figures = f"{rate:9,.0f} msg/s, p50 {p50 / 1000:8.2f} ms, p99 {p99 / 1000:8.2f} ms, {foreign:.0%} used by others"
+    return f"{case.words:34} {system:9} {figures}"
 
 
 def write(name: str, started: str, samples: list[dict[str, Any]]) -> None:

@@ -15,8 +15,8 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0)
-    asked = parser.parse_args()
-    measure("connections", [Many("send", 1), Many("send", asked.clients)], asked.repeat, asked.seconds)
+    arguments = parser.parse_args()
+    measure("connections", [Many("send", 1), Many("send", arguments.clients)], arguments.repeat, arguments.seconds)
 
 
 if __name__ == "__main__":

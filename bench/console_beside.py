@@ -55,14 +55,14 @@ class Asking:
         self._threads = [threading.Thread(target=self._ask, args=(at,), daemon=True) for at in range(ASKERS)]
 
     def __enter__(self) -> Asking:
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._end.set()
-        for each in self._threads:
-            each.join()
+        for thread in self._threads:
+            thread.join()
 
     def _ask(self, at: int) -> None:
         due = time.monotonic()
@@ -106,8 +106,8 @@ def load(gateway: GatewayProcess, queue: str, rate: int, seconds: float) -> dict
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + HANG_S, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"exit {done.returncode}: {done.stdout.strip()} {done.stderr.strip()}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def measure(repeat: int, rate: int, seconds: float) -> list[dict[str, Any]]:
@@ -123,11 +123,11 @@ def measure(repeat: int, rate: int, seconds: float) -> list[dict[str, Any]]:
                     sample: dict[str, Any] = {"case": case}
                     with beside(case, url, directory, sample):
                         before_s = used_s(gateway.pid)
-                        found = machine.measured(load, gateway, f"q-{at}-{case}", rate, seconds)
+                        report = machine.measured(load, gateway, f"q-{at}-{case}", rate, seconds)
                         used_us = (used_s(gateway.pid) - before_s) * 1e6
-                    latency = found["latency_us"]
+                    latency = report["latency_us"]
                     sample |= {"p50_us": latency["p50"], "p99_us": latency["p99"]}
-                    sample |= {"cpu_us": round(used_us / (rate * seconds), 1), "foreign_cpu": found["foreign_cpu"]}
+                    sample |= {"cpu_us": round(used_us / (rate * seconds), 1), "foreign_cpu": report["foreign_cpu"]}
                     samples.append(sample)
                     sys.stderr.write(f"bench.console_beside: {sample}\n")
         finally:
@@ -137,15 +137,15 @@ def measure(repeat: int, rate: int, seconds: float) -> list[dict[str, Any]]:
 
 def lines_of(samples: list[dict[str, Any]]) -> list[str]:
     """A line a case."""
-    none = median(each["p99_us"] for each in samples if each["case"] == "none")
+    none = median(sample["p99_us"] for sample in samples if sample["case"] == "none")
     lines = []
     for case in CASES:
-        mine = [each for each in samples if each["case"] == case]
-        p50, p99, cpu, foreign = (median(each[key] for each in mine) for key in FIGURES)
-        asked = f", {median(each['pages_a_second'] for each in mine):.0f} pages a second" if case == "asked" else ""
+        mine = [sample for sample in samples if sample["case"] == case]
+        p50, p99, cpu, foreign = (median(sample[key] for sample in mine) for key in FIGURES)
+        pages = f", {median(turn['pages_a_second'] for turn in mine):.0f} pages a second" if case == "asked" else ""
         met = "" if case == "none" else f", {p99 / none - 1:+.1%}: {'met' if p99 <= none * ALLOWED else 'NOT met'}"
-        said = f"gateway {cpu:.0f} us of processor time a message, {foreign:.0%} used by others"
-        lines.append(f"console {case:7} p50 {p50 / 1000:6.2f} ms, p99 {p99 / 1000:7.2f} ms{met}{asked}; {said}")
+        usage = f"gateway {cpu:.0f} us of processor time a message, {foreign:.0%} used by others"
+        lines.append(f"console {case:7} p50 {p50 / 1000:6.2f} ms, p99 {p99 / 1000:7.2f} ms{met}{pages}; {usage}")
     return lines
 
 

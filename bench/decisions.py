@@ -29,8 +29,8 @@ _TRIES = 5
 
 def decisions(count: int = _COUNT) -> dict[str, Any]:
     """The best of several tries: others on the machine only ever add."""
-    asked = {"settle_us": _settle(), "publish_us": _publish(), "look_up_us": _look_up()}
-    best = {name: min(_seconds(ask, count) for _ in range(_TRIES)) / count * 1e6 for name, ask in asked.items()}
+    calls = {"settle_us": _settle(), "publish_us": _publish(), "look_up_us": _look_up()}
+    best = {name: min(_seconds(ask, count) for _ in range(_TRIES)) / count * 1e6 for name, ask in calls.items()}
     return {
         **{name: round(cost, 4) for name, cost in best.items()},
         "allocated_bytes": _allocated(_settle()),

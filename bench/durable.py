@@ -26,14 +26,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.durable")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--repeat", type=int, default=5)
-    asked = parser.parse_args()
-    case, samples, started = Case(100, CREDIT, asked.count), [], time.strftime("%Y-%m-%dT%H%M")
+    arguments = parser.parse_args()
+    case, samples, started = Case(100, CREDIT, arguments.count), [], time.strftime("%Y-%m-%dT%H%M")
     with running() as systems:
         machine = Machine(systems.pids())
         for system in ("kafka", "embedded"):
             address, channel = systems.addresses()[system], f"durable-{system}"
             send_kept(address, channel, case)
-            for turn in range(asked.repeat + 1):  # the first warms up
+            for turn in range(arguments.repeat + 1):  # the first warms up
                 for durable in (None, f"d{turn}"):
                     machine.settle()
                     report = machine.measured(receive_kept, address, channel, case, durable)
@@ -46,10 +46,10 @@ def main() -> None:
 
 def line(system: str, samples: list[dict[str, Any]]) -> str:
     mine = [sample for sample in samples if sample["system"] == system]
-    plain, durable = (median(one["rate"] for one in mine if one["durable"] is which) for which in (False, True))
+    plain, durable = (median(turn["rate"] for turn in mine if turn["durable"] is which) for which in (False, True))
     foreign = max(sample["foreign_cpu"] for sample in mine)
-    said = f"plain {plain:,.0f} msg/s, durable {durable:,.0f} msg/s, {foreign:.0%} used by others"
-    return f"{system:9} {said}: {durable / plain:.2f} times, required {REQUIRED}"
+    figures = f"plain {plain:,.0f} msg/s, durable {durable:,.0f} msg/s, {foreign:.0%} used by others"
+    return f"{system:9} {figures}: {durable / plain:.2f} times, required {REQUIRED}"
 
 
 if __name__ == "__main__":

@@ -175,12 +175,12 @@ class Realm:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             watch = threading.Thread(target=_watch, args=(process, used := dict[int, float]()))
             watch.start()
-            output, told = process.communicate()
+            output, errors = process.communicate()
             ended = time.monotonic()
             watch.join()
-        assert process.returncode == 0, output + told
+        assert process.returncode == 0, output + errors
         manifest = json.loads((self.directory / out / "manifest.json").read_bytes())
-        steps = [line for line in told.splitlines() if " of 6  " in line or line.endswith("done")]
+        steps = [line for line in errors.splitlines() if " of 6  " in line or line.endswith("done")]
         sys.stderr.write("\n".join([out, *steps, ""]))
         return {"s": round(ended - began, 1), "cpu_s": round(sum(used.values()), 1), "verdict": manifest["verdict"]}
 
@@ -209,7 +209,7 @@ def _children(pid: int) -> list[str]:
 def measured(directory: Path, outcomes: int, days: int) -> dict[str, Any]:
     with closing(Realm(directory / "one")) as realm:
         realm.add_day(outcomes)
-        one = realm.reconciled("out", "state")
+        day = realm.reconciled("out", "state")
     with closing(Realm(directory / "many")) as realm:
         for _ in range(days):
             realm.add_day(outcomes)
@@ -218,8 +218,8 @@ def measured(directory: Path, outcomes: int, days: int) -> dict[str, Any]:
         after = realm.reconciled("after", "state")
         whole = realm.reconciled("whole")
         octets = realm.octets("state") / (outcomes * (days + 1))
-    costs = {"one_day": one, "days": many, "day_after": after, "without_state": whole}
-    ratio = round(float(after["cpu_s"]) / float(one["cpu_s"]), 2)
+    costs = {"one_day": day, "days": many, "day_after": after, "without_state": whole}
+    ratio = round(float(after["cpu_s"]) / float(day["cpu_s"]), 2)
     return {**costs, "day_after_of_one_day": ratio, "required": REQUIRED, "octets_an_outcome": round(octets, 1)}
 
 
@@ -231,8 +231,8 @@ def main() -> int:
     arguments = parser.parse_args()
     started = time.strftime("%Y-%m-%dT%H%M")
     with tempfile.TemporaryDirectory(prefix="bench-increments-") as directory:
-        found = measured(Path(directory), arguments.outcomes, arguments.days)
-    report = {"outcomes_a_day": arguments.outcomes, "days": arguments.days, **found}
+        figures = measured(Path(directory), arguments.outcomes, arguments.days)
+    report = {"outcomes_a_day": arguments.outcomes, "days": arguments.days, **figures}
     if arguments.record:
         keep(started, "increments", report)
     json.dump(report, sys.stdout, indent=1)

@@ -81,7 +81,7 @@ class Plan:
             say(f"warm-up {system}, {size} B: in, out, both {', '.join(f'{rate:,.0f}' for rate in rates[-1])} msg/s")
             if len(rates) > 2 and all(abs(a - b) <= AGREE * b for a, b in zip(rates[-2], rates[-1], strict=True)):
                 break
-        self.warm_up[f"{system}, {size} B"] = [rate for each in rates for rate in each]
+        self.warm_up[f"{system}, {size} B"] = [rate for turn in rates for rate in turn]
 
     def _producer(self, case: Case) -> None:
         if case.in_flight == 1000:  # it has no window: once a size is enough
@@ -101,7 +101,7 @@ class Plan:
 
     def _paced(self, system: str, address: str, size: int) -> None:
         """Latency of the accept at half the system's own top rate, from when each message was due."""
-        tops = [one["rate"] for one in self.samples[("in", system, size, 1000)]]
+        tops = [sample["rate"] for sample in self.samples[("in", system, size, 1000)]]
         if not tops:
             return
         rate = median(tops) / 2

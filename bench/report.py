@@ -82,7 +82,7 @@ def markdown(results: dict[str, Any]) -> str:
             "",
             "## Taken again, as the cores had slowed down meanwhile",
             "",
-            *(f"- {one}" for one in results["retaken"]),
+            *(f"- {note}" for note in results["retaken"]),
         ]
     if results["failures"]:
         lines += ["", "## Runs that failed", "", *(f"- {failure}" for failure in results["failures"])]
@@ -103,19 +103,19 @@ def keep(started: str, name: str, result: dict[str, Any]) -> Path:
 
 
 def versions() -> dict[str, str]:
-    found = {name: importlib.metadata.version(name) for name in ("python-qpid-proton", "confluent-kafka", "uvloop")}
+    releases = {name: importlib.metadata.version(name) for name in ("python-qpid-proton", "confluent-kafka", "uvloop")}
     for name, pom in (("kafka", "deploy/kafka/pom.xml"), ("artemis", "tests/kit/artemis/pom.xml")):
         match = re.search(rf"<{name}\.version>([^<]+)<", (ROOT / pom).read_text())
-        found[name] = match[1] if match else "?"
-    found["python"] = platform.python_version()
-    found["java"] = re.findall(r'"([^"]+)"', _out("java", "-version"))[0]
-    found["linux"] = platform.release()
-    found["cores"] = str(os.cpu_count())
-    return found
+        releases[name] = match[1] if match else "?"
+    releases["python"] = platform.python_version()
+    releases["java"] = re.findall(r'"([^"]+)"', _out("java", "-version"))[0]
+    releases["linux"] = platform.release()
+    releases["cores"] = str(os.cpu_count())
+    return releases
 
 
 def _figure(row: str, samples: list[dict[str, Any]]) -> float:
-    return float(median(one["latency_us"]["p99"] if row == "accept" else one["rate"] for one in samples))
+    return float(median(sample["latency_us"]["p99"] if row == "accept" else sample["rate"] for sample in samples))
 
 
 def _order(row: tuple[str, int, int]) -> tuple[int, int, int]:

@@ -116,8 +116,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.takeover")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--realm", choices=KINDS)
-    asked = parser.parse_args()
-    rounds, kinds = asked.rounds, (asked.realm,) if asked.realm else KINDS
+    arguments = parser.parse_args()
+    rounds, kinds = arguments.rounds, (arguments.realm,) if arguments.realm else KINDS
     shutil.rmtree(DIRECTORY, ignore_errors=True)
     broker = start_broker(DIRECTORY / "kafka")
     try:

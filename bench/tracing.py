@@ -95,17 +95,17 @@ def traced(tracer: Tracer, ledger: Ledger, names: list[str]) -> dict[str, Any]:
     return {"samples": tracer.samples, "differ": differ}
 
 
-def too_slow(found: dict[str, Any]) -> bool:
-    if found["foreign_cpu"] > FOREIGN_MAX:
-        return any(one["cpu_s"] + one["served_cpu_s"] > REQUIRED_S for one in found["samples"])
-    return any(one["s"] > REQUIRED_S for one in found["samples"])
+def too_slow(report: dict[str, Any]) -> bool:
+    if report["foreign_cpu"] > FOREIGN_MAX:
+        return any(sample["cpu_s"] + sample["served_cpu_s"] > REQUIRED_S for sample in report["samples"])
+    return any(sample["s"] > REQUIRED_S for sample in report["samples"])
 
 
-def summary(found: dict[str, Any]) -> dict[str, Any]:
-    kinds = {each["by"]: [one for one in found["samples"] if one["by"] == each["by"]] for each in found["samples"]}
+def summary(report: dict[str, Any]) -> dict[str, Any]:
+    kinds = {trace["by"]: [row for row in report["samples"] if row["by"] == trace["by"]] for trace in report["samples"]}
     return {
-        by: {f"{name}_{what}": round(of(one[name] for one in samples), 2) for name in ("s", "cpu_s", "served_cpu_s")
-             for what, of in (("median", median), ("max", max))}
+        by: {f"{name}_{what}": round(agg(row[name] for row in samples), 2) for name in ("s", "cpu_s", "served_cpu_s")
+             for what, agg in (("median", median), ("max", max))}
         for by, samples in kinds.items()
     }  # fmt: skip
 
@@ -129,15 +129,15 @@ def main() -> int:
             outcomes = fill(gateway, arguments.outcomes, ledger)
             serving = [gateway.pid, *pids]
             names = choose.sample(sorted(ledger.done), arguments.messages)
-            found = Machine(serving).measured(traced, Tracer(gateway, serving), ledger, names)
+            results = Machine(serving).measured(traced, Tracer(gateway, serving), ledger, names)
         finally:
             gateway.stop()
-    report = {"outcomes": outcomes, "summary": summary(found), **found}
+    report = {"outcomes": outcomes, "summary": summary(results), **results}
     if arguments.record:
         keep(started, "tracing", report)
-    json.dump({name: of for name, of in report.items() if name != "samples"}, sys.stdout, indent=1)
+    json.dump({name: figure for name, figure in report.items() if name != "samples"}, sys.stdout, indent=1)
     print()
-    return int(bool(found["differ"]) or too_slow(found))
+    return int(bool(results["differ"]) or too_slow(results))
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.transactions")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
-    asked = parser.parse_args()
-    measure("transactions", CASES, asked.repeat, asked.seconds)
+    arguments = parser.parse_args()
+    measure("transactions", CASES, arguments.repeat, arguments.seconds)
 
 
 if __name__ == "__main__":

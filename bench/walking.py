@@ -32,9 +32,9 @@ def transfers(size: int) -> bytes:
     return b"".join(frames.transfer(number, message) for number in range(MESSAGES))
 
 
-def dispositions(each: int, state: Described) -> bytes:
+def dispositions(batch: int, state: Described) -> bytes:
     return b"".join(
-        frames.disposition(first, first + each - 1, state, settled=True) for first in range(0, MESSAGES, each)
+        frames.disposition(first, first + batch - 1, state, settled=True) for first in range(0, MESSAGES, batch)
     )
 
 
@@ -42,8 +42,8 @@ def streams() -> Iterator[tuple[str, bytes]]:
     accepted = frames.state("accepted")
     for size in (100, 1024):
         yield f"transfers of {size} B", transfers(size)
-    for each in (1, 100):
-        yield f"dispositions of {each}", dispositions(each, accepted)
+    for batch in (1, 100):
+        yield f"dispositions of {batch}", dispositions(batch, accepted)
     yield "transactional, of 1", dispositions(1, frames.in_transaction(b"19aa5b3c1f0-9c2e:1", accepted))
 
 

@@ -71,15 +71,15 @@ def _columns(rule: Decision, answered: Decision, answer: str, outcome: str) -> d
 
 
 def records(count: int, turn: int, peers: int) -> Iterator[bytes]:
-    each, kinds = turn // GROUPS, cycle(combinations())
+    share, kinds = turn // GROUPS, cycle(combinations())
     for number in range(1, count // turn + 1):
         groups = []
         for at, kind in enumerate(islice(kinds, GROUPS)):
-            first = (number - 1) * turn + at * each
+            first = (number - 1) * turn + at * share
             peer = (number * GROUPS + at) % peers
             link = {"link": peer, "name": f"link-{peer}", "container": f"app-{peer}", "user": f"user-{peer % 10}"}
             node = {"node": f"orders.{(number + at) % NODES}", "store": 512_905_180_571, "durable": None}
-            numbers = [*range(first, first + each)]
+            numbers = [*range(first, first + share)]
             groups.append({**kind, **link, **node, "seq": numbers, "eid": numbers})
         run = {"v": 1, "run": "19aa5b3c1f0-9c2e", "n": number, "at": 1_900_000_000_000_000 + number * 5_000}
         yield orjson.dumps({**run, "digest": TABLES.digest, "profile": "extended", "closed": 0, "groups": groups})
@@ -133,14 +133,14 @@ def main() -> int:
         size = land(Path(directory, "kind=outcomes"), records(count, turn, arguments.peers))
         offsets = count // turn * 100
         machine = Machine([])
-        found = machine.measured(measured, machine, landed, offsets, Path(directory, "scratch"), count)
+        figures = machine.measured(measured, machine, landed, offsets, Path(directory, "scratch"), count)
         SparkSession.active().stop()
     report = {
         "deliveries": count,
         "turn": turn,
         "peers": arguments.peers,
         "json_mb": size // 1_000_000,
-        **found,
+        **figures,
     }
     report["required_s"] = REQUIRED_S if count >= REQUIRED_COUNT else None
     if arguments.record:

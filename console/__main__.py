@@ -37,8 +37,8 @@ def main() -> int:
 
 def _remedy() -> str:
     """What to install, by its own names: the index has no realmgate."""
-    extra = [each.partition(";")[0].strip() for each in requires("realmgate") or () if _EXTRA.search(each)]
-    return f"{sys.executable} -m pip install {' '.join(repr(each) for each in extra)}"
+    extra = [package.partition(";")[0].strip() for package in requires("realmgate") or () if _EXTRA.search(package)]
+    return f"{sys.executable} -m pip install {' '.join(repr(package) for package in extra)}"
 
 
 if __name__ == "__main__":

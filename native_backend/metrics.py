@@ -147,8 +147,8 @@ class RealmMetrics:
         """All of them, in the order in which they are wanted: temporary ones last, those at work in this process first.
         None: a step on the way to the next."""
 
-        def rank(each: tuple[Node, Durable]) -> tuple[bool, bool]:
-            node, durable = each
+        def rank(pair: tuple[Node, Durable]) -> tuple[bool, bool]:
+            node, durable = pair
             return node.temporary, self._shard.opened(node, durable.name) is None
 
         for node, durable in sorted(self.depths.durables(), key=rank):

@@ -19,10 +19,10 @@ def lacking(error: ModuleNotFoundError) -> str:
     if package is None:
         return ""
     required = _requirements()
-    extra = [each for each in required if _EXTRA.search(each)]
-    if not any(_is_of(package, each) for each in extra):
-        extra = [each for each in required if _is_of(package, each)] or [package]
-    exact = " ".join(f"'{each.partition(';')[0].strip()}'" for each in extra)
+    extra = [requirement for requirement in required if _EXTRA.search(requirement)]
+    if not any(_is_of(package, requirement) for requirement in extra):
+        extra = [requirement for requirement in required if _is_of(package, requirement)] or [package]
+    exact = " ".join(f"'{requirement.partition(';')[0].strip()}'" for requirement in extra)
     return f"reconcile: the Python package {package} is not installed: {sys.executable} -m pip install {exact}"
 
 

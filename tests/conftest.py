@@ -73,6 +73,6 @@ def new_gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Star
         return started[-1]
 
     yield start
-    ends = [(one.stop(), one.log()) for one in started]
+    ends = [(process.stop(), process.log()) for process in started]
     for code, log in ends:
         assert code == 0, f"a gateway ended with {code}:\n{log}"

@@ -62,13 +62,13 @@ PROGRESS_S = 30.0
 def rooms(tier: str) -> tuple[list[str], list[str]]:
     """Those with tests of the tier: first those that wait, in the order in which they begin, then the quiet ones."""
     split = (*SPLIT, *(SPLIT_LONG if tier == "long" else ()))
-    found = [each for each in HERE.iterdir() if each.name not in (*split, "test_tidy.py")]
-    found += [each for name in split for each in (HERE / name).iterdir()]
-    with_tests = [each for each in found if each.match("test_*.py") or next(each.rglob("test_*.py"), None)]
-    names = sorted(each.relative_to(HERE).as_posix() for each in with_tests)
+    paths = [path for path in HERE.iterdir() if path.name not in (*split, "test_tidy.py")]
+    paths += [path for name in split for path in (HERE / name).iterdir()]
+    with_tests = [path for path in paths if path.match("test_*.py") or next(path.rglob("test_*.py"), None)]
+    names = sorted(path.relative_to(HERE).as_posix() for path in with_tests)
     if tier == "long":
         written = [begin for pattern in LONG for begin in _beginnings(pattern.replace("\\", ""))]
-        names = [name for name in names if any(each.startswith((f"{name}/", f"{name}:")) for each in written)]
+        names = [name for name in names if any(prefix.startswith((f"{name}/", f"{name}:")) for prefix in written)]
     order = (*FIRST, BUILT)
     waiting = [name for name in names if name not in QUIET]
     waiting.sort(key=lambda name: order.index(name) if name in order else len(order))
@@ -77,10 +77,10 @@ def rooms(tier: str) -> tuple[list[str], list[str]]:
 
 def _beginnings(pattern: str) -> list[str]:
     """`a/(b|c/).*` says a/b.* and a/c/.*: a room is looked for by its name."""
-    found = re.fullmatch(r"([\w/]*)(?:\(([\w./:|]+)\))?(.*)", pattern)
-    assert found is not None, pattern
-    head, either, rest = found.groups("")
-    return [head + each + rest for each in either.split("|")]
+    match = re.fullmatch(r"([\w/]*)(?:\(([\w./:|]+)\))?(.*)", pattern)
+    assert match is not None, pattern
+    head, either, rest = match.groups("")
+    return [head + branch + rest for branch in either.split("|")]
 
 
 @dataclass(slots=True)
@@ -289,8 +289,8 @@ def run(
             say(f"a second look, alone: {' '.join(tests)}")
             verdict.look_again(look.at(path, only=tests))
     finally:
-        for each in rooms:
-            each.clear()
+        for queue in rooms:
+            queue.clear()
         look.break_off()
         look.stop_brokers()
     verdict.seconds, verdict.load = progress.seconds, progress.load

@@ -40,7 +40,7 @@ def _used(tree: ast.Module) -> Iterator[str]:
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for step in tree.body:
         if isinstance(step, ast.Assign) and ast.unparse(step.targets[0]) == "__all__":
-            prose |= {id(each) for each in ast.walk(step)}
+            prose |= {id(part) for part in ast.walk(step)}
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
@@ -58,7 +58,7 @@ def _defined(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Module | ast.ClassDef):
             for step in node.body:
                 targets = step.targets if isinstance(step, ast.Assign) else [getattr(step, "target", None)]
-                yield from ((step.lineno, each.id) for each in targets if isinstance(each, ast.Name))
+                yield from ((step.lineno, target.id) for target in targets if isinstance(target, ast.Name))
 
 
 def test_product_code_is_used_by_product_code() -> None:
@@ -80,6 +80,6 @@ class Used:
 used(), Used().used_method(), getattr(Used, "by_name")
 def by_name(): ...
 """
-    names = [each.rpartition(" ")[2] for each in unused({"gateway/x.py": dead})]
+    names = [line.rpartition(" ")[2] for line in unused({"gateway/x.py": dead})]
     assert sorted(names) == ["ALONE", "Alone", "alone", "field", "method"]
     assert not unused({f"{SIMULATED}x.py": dead})

@@ -130,7 +130,7 @@ def test_what_fails_twice_is_red_with_both_texts(look: Look, text: str, words: s
     assert last_line(verdict) == "2 tests in 2 rooms: 1 passed, 1 failed, 0 unsteady, 0 skipped: RED"
     ((test, texts),) = verdict.failed.items()
     assert test.startswith("bad/test_bad.py::test_")
-    assert len(texts) == 2 and all(words in each for each in texts)
+    assert len(texts) == 2 and all(words in output for output in texts)
     assert all(part in verdict.text() for part in ("failed twice (1)", f"\n{test}\n", "  first: ", "  second: ", words))
 
 
@@ -271,7 +271,7 @@ def test_progress_is_shown_while_it_runs(
 def test_each_reason_to_leave_a_test_out_says_what_to_install() -> None:
     """Every condition on what a machine has is one of these: another one needs a reason of its own here."""
     command = ["git", "grep", "-hE", r"skipif\(|pytest\.skip\(", "--", "tests/*/*.py"]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert len(found) == 3, found
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == 3, lines
     reasons = [mark.kwargs["reason"] for mark in (NEEDS_GO.mark, NEEDS_RUST.mark, NEEDS_RABBITMQ.mark)]
     assert all(re.search(r"https://|apt-get install ", reason) for reason in reasons), reasons

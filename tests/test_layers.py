@@ -120,27 +120,27 @@ def test_what_breaks_them_is_seen(copy: Path, file: str, added: str, broken: str
     before = path.read_text() if path.exists() else None
     path.write_text(f"{before or ''}\n{added}\n")
     try:
-        said = lint(copy)
+        output = lint(copy)
     finally:
         if before is None:
             path.unlink()
         else:
             path.write_text(before)
     if "flat" in file:
-        assert "flat" in said and "0 broken" not in said
+        assert "flat" in output and "0 broken" not in output
     else:
-        assert f"{broken} BROKEN" in " ".join(said.split())
+        assert f"{broken} BROKEN" in " ".join(output.split())
 
 
 def overfull(root: Path) -> list[str]:
     """Folders with more Python files than a reader finds his way in."""
-    found = []
+    findings = []
     for top in (*FILES_MAX, *TESTS):
         for folder in [root / top, *(root / top).rglob("*/")]:
             name, count = str(folder.relative_to(root)), len(list(folder.glob("*.py")))
             if count > FILES_MAX.get(name, FILES_BELOW_MAX):
-                found.append(f"{name}: {count}")
-    return found
+                findings.append(f"{name}: {count}")
+    return findings
 
 
 def test_folders_are_small(copy: Path) -> None:
@@ -149,13 +149,13 @@ def test_folders_are_small(copy: Path) -> None:
         copy / "gateway/flat.py",
         *(copy / f"{folder}/planted{at}.py" for folder in ("gateway/links", "tests/fuzz") for at in range(10)),
     ]
-    for each in planted:
-        each.write_text("")
+    for file in planted:
+        file.write_text("")
     try:
-        assert [each.partition(":")[0] for each in overfull(copy)] == ["gateway", "gateway/links", "tests/fuzz"]
+        assert [finding.partition(":")[0] for finding in overfull(copy)] == ["gateway", "gateway/links", "tests/fuzz"]
     finally:
-        for each in planted:
-            each.unlink()
+        for file in planted:
+            file.unlink()
 
 
 def test_few_imports_are_for_types_alone() -> None:
@@ -173,8 +173,8 @@ def test_every_room_of_tests_is_in_the_contract() -> None:
 
 
 def contracts() -> list[dict[str, Any]]:
-    found = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    return [dict(contract) for contract in found]
+    tables = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return [dict(contract) for contract in tables]
 
 
 def misplaced_folders(page: str) -> list[str]:

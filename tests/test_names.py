@@ -7,6 +7,7 @@ words of its day.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
@@ -30,6 +31,9 @@ THEATRE = {
 """Where the reader expects run, system, client or scenario."""
 PASSIVE = {"told", "said"}
 """A test says what is reported, logged, shown or sent, and to whom."""
+NO_NOUNS = {"told", "said", "asked", "found", "of", "each", "one"}
+"""A variable is a noun of the domain: reply, request, node, findings, entry."""
+_NO_NOUN = re.compile(rf"\b_?({'|'.join(sorted(NO_NOUNS))})\b *([=,:)]|in\b)")
 
 
 @cache
@@ -40,30 +44,30 @@ def words(name: str) -> tuple[str, ...]:
 
 def texts() -> dict[str, str]:
     """Every file of the trees and every page, by its path."""
-    found = [ROOT / page for page in PAGES]
+    files = [ROOT / page for page in PAGES]
     for tree in TREES:
-        found += [file for file in (ROOT / tree).rglob("*.*") if file.suffix in SUFFIXES and file.is_file()]
-    kept = [file for file in found if RECORDED not in file.parents and "node_modules" not in file.parts]
+        files += [file for file in (ROOT / tree).rglob("*.*") if file.suffix in SUFFIXES and file.is_file()]
+    kept = [file for file in files if RECORDED not in file.parents and "node_modules" not in file.parts]
     return {file.relative_to(ROOT).as_posix(): file.read_text() for file in sorted(kept)}
 
 
 def private_words(files: Mapping[str, str]) -> list[str]:
     """`path:line: word`, in code and prose alike."""
-    found = []
+    findings = []
     for path, text in files.items():
         if path != HERE and PRIVATE & set(words(text)):
             for number, line in enumerate(text.splitlines(), 1):
-                found += [f"{path}:{number}: {word}" for word in sorted(PRIVATE & set(words(line)))]
-    return found
+                findings += [f"{path}:{number}: {word}" for word in sorted(PRIVATE & set(words(line)))]
+    return findings
 
 
 def wrong_test_names(files: Mapping[str, str]) -> list[str]:
     """Files, classes and functions of tests and benchmarks with a word of the theatre; tests that say what is told."""
-    found = []
+    findings = []
     for path, text in files.items():
         if path.endswith(".py") and path.split("/")[0] in ("bench", "tests"):
-            found += [f"{path}: {name}" for name in _misnamed(path, text)]
-    return found
+            findings += [f"{path}: {name}" for name in _misnamed(path, text)]
+    return findings
 
 
 def _misnamed(path: str, text: str) -> Iterator[str]:
@@ -76,6 +80,28 @@ def _misnamed(path: str, text: str) -> Iterator[str]:
 def _with(name: str, wrong: Collection[str]) -> Iterator[str]:
     if set(wrong) & set(words(name)):
         yield name
+
+
+def variables_without_a_noun(files: Mapping[str, str]) -> list[str]:
+    """`path:line: name` of variables and parameters. Fields of classes and functions have names of their own."""
+    wrong = []
+    for path, text in files.items():
+        if path.endswith(".py") and _NO_NOUN.search(text):
+            lines = sorted(set(_bound(ast.parse(text))))
+            wrong += [f"{path}:{line}: {name}" for line, name in lines if name.lstrip("_") in NO_NOUNS]
+    return wrong
+
+
+def _bound(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    fields: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(body=body):
+                fields |= {part.target for part in body if isinstance(part, ast.AnnAssign)}
+            case ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.Name(id=name, ctx=ast.Store()) if node not in fields:
+                yield node.lineno, name
 
 
 def test_no_word_is_private() -> None:
@@ -100,4 +126,18 @@ def test_names_of_tests_are_plain() -> None:
     assert [line.partition(": ")[2] for line in wrong_test_names(planted)] == [
         *("two_stages", "OpenCrowd", "_Play"),
         *("test_a_peer_is_told", "test_the_story"),
+    ]
+
+
+def test_variables_are_nouns() -> None:
+    assert variables_without_a_noun(texts()) == []
+    planted = {
+        "gateway/x.py": (
+            "class X:\n    told: int = 1\n    def found(self, of):\n        _each = [one for one in of]\n"
+            "        self.said = lambda asked: asked.told\n"
+        ),
+        "gateway/x.js": "for (const each of found) {}",
+    }
+    assert variables_without_a_noun(planted) == [
+        *("gateway/x.py:3: of", "gateway/x.py:4: _each", "gateway/x.py:4: one", "gateway/x.py:5: asked"),
     ]

@@ -58,18 +58,18 @@ def reaches(tests: Mapping[str, str], product: Mapping[str, str]) -> list[str]:
     trees = {path: ast.parse(text) for path, text in {**tests, **product}.items()}
     own = {path: {name for name in defined(tree) if re.match("_[^_]", name)} for path, tree in trees.items()}
     ours = set().union(*own.values())
-    found = []
+    findings = []
     for path in tests:
         room = Path(*Path(path).parent.parts[1:])
         others = ours.difference(own[path], *(names for other, names in own.items() if Path(other).parent == room))
         if path != SEAM:
-            found += [f"{path}:{line}: {name}" for line, name in sorted(set(reached(trees[path]))) if name in others]
-    return found
+            findings += [f"{path}:{line}: {name}" for line, name in sorted(set(reached(trees[path]))) if name in others]
+    return findings
 
 
 def test_few_tests_reach_into_others() -> None:
-    found = reaches(sources(TESTS), sources(PRODUCT))
-    assert len(found) <= MOST, "\n".join(["", *found])
+    findings = reaches(sources(TESTS), sources(PRODUCT))
+    assert len(findings) <= MOST, "\n".join(["", *findings])
 
 
 def test_each_way_is_seen() -> None:

@@ -55,36 +55,36 @@ def not_spread(files: Mapping[str, str]) -> Iterator[str]:
     """The tests that subscribe and run on fewer; `files`: text by path."""
     for path, text in files.items():
         module = ast.parse(text)
-        functions = {each.name: each for each in module.body if isinstance(each, ast.FunctionDef)}
-        if any(isinstance(each, ast.Assign) and ast.unparse(each) == "pytestmark = SPREAD" for each in module.body):
+        functions = {step.name: step for step in module.body if isinstance(step, ast.FunctionDef)}
+        if any(isinstance(step, ast.Assign) and ast.unparse(step) == "pytestmark = SPREAD" for step in module.body):
             continue
         for name, function in functions.items():
-            marks = {ast.unparse(each) for each in function.decorator_list}
+            marks = {ast.unparse(mark) for mark in function.decorator_list}
             if name.startswith("test_") and "SPREAD" not in marks and _calls(name, functions) & CONSUMING:
                 yield f"{path}::{name}"
 
 
 def _calls(name: str, functions: Mapping[str, ast.FunctionDef]) -> set[str]:
     """The names of what it calls, and of what those call that are in the same module."""
-    known, found = set[str](), [name]
-    while found:
-        function = functions.get(found.pop())
+    known, pending = set[str](), [name]
+    while pending:
+        function = functions.get(pending.pop())
         if function is None:
             continue
-        calls = (each.func for each in ast.walk(function) if isinstance(each, ast.Call))
-        names = {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in calls}
-        found += names - known
+        calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+        names = {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
+        pending += names - known
         known |= names
     return known
 
 
 def test_what_consumes_runs_on_one_two_and_three_stores() -> None:
     assert SPREAD.args == ("partitions", [1, 2, 3])
-    files = {each.relative_to(CONTRACT).as_posix(): each.read_text() for each in CONTRACT.rglob("test_*.py")}
-    found = {*not_spread(files)}
-    excepted = {each for each in found if each in NOT_SPREAD or each.partition("::")[0] in NOT_SPREAD}
-    assert not found - excepted, "mark them SPREAD, or say in NOT_SPREAD why one store is enough"
-    idle = {each for each in NOT_SPREAD if not any(one == each or one.startswith(f"{each}::") for one in found)}
+    files = {path.relative_to(CONTRACT).as_posix(): path.read_text() for path in CONTRACT.rglob("test_*.py")}
+    tests = {*not_spread(files)}
+    excepted = {test for test in tests if test in NOT_SPREAD or test.partition("::")[0] in NOT_SPREAD}
+    assert not tests - excepted, "mark them SPREAD, or say in NOT_SPREAD why one store is enough"
+    idle = {name for name in NOT_SPREAD if not any(test == name or test.startswith(f"{name}::") for test in tests)}
     assert not idle, "they are spread, or gone"
 
 

@@ -206,8 +206,8 @@ def every_module_is_used(files: Files) -> Iterator[str]:
 def waits_have_one_limit(files: Files) -> Iterator[str]:
     number = r"\w+ = time\.monotonic\(\) \+ \d|timeout=[0-5]?\d(\.\d+)?[,)]"
     for path, text in files.items():
-        if path.startswith("tests/") and path.endswith(".py") and (found := re.findall(rf".*(?:{number}).*", text)):
-            yield from (f"{path}: a number of its own; wait by tests/kit/patience.py" for _ in found)
+        if path.startswith("tests/") and path.endswith(".py") and (waits := re.findall(rf".*(?:{number}).*", text)):
+            yield from (f"{path}: a number of its own; wait by tests/kit/patience.py" for _ in waits)
 
 
 @check(mappings__tables__x_d_yaml="profiles: {p: {rules: [{id: a, source: 'S-A1, S-A99'}]}}")
@@ -320,10 +320,10 @@ def what_documents_name_exists(files: Files) -> Iterator[str]:
 
 @check(len(CLASSES) + 1, docs__reconciliation_d_md="# X\n\n| P1 | lost write | m |\n")
 def every_class_of_findings_is_documented(files: Files) -> Iterator[str]:
-    told = re.findall(r"^\| (\w+) \| (.*) \| (\w) \|$", files["docs/reconciliation.md"], re.MULTILINE)
-    known = [(one.code, one.name, one.severity) for one in CLASSES.values()]
-    yield from (f"docs/reconciliation.md: should have {one}" for one in known if one not in told)
-    yield from (f"docs/reconciliation.md: there is no {one}" for one in told if one not in known)
+    rows = re.findall(r"^\| (\w+) \| (.*) \| (\w) \|$", files["docs/reconciliation.md"], re.MULTILINE)
+    known = [(kind.code, kind.name, kind.severity) for kind in CLASSES.values()]
+    yield from (f"docs/reconciliation.md: should have {row}" for row in known if row not in rows)
+    yield from (f"docs/reconciliation.md: there is no {row}" for row in rows if row not in known)
 
 
 @check(6, docs__adr__0002_d_md="# Two\n", docs__adr__README_d_md="[0001](0001-one.md) One")
@@ -360,9 +360,9 @@ def nothing_ties_the_tree_to_a_machine(files: Files) -> Iterator[str]:
     for path, text in files.items():
         pattern = f"{path_of}|{host}" + (f"|{lock}" if re.search(r"lock(\.json)?$", path) else "")
         for number, line in enumerate(text.splitlines(), 1):
-            found = re.search(pattern, line)
-            if found:
-                yield f"{path}:{number}: {found[0]}"
+            match = re.search(pattern, line)
+            if match:
+                yield f"{path}:{number}: {match[0]}"
 
 
 # -- the tests
@@ -376,14 +376,14 @@ def files() -> dict[str, str]:
     def kept(names: list[str]) -> list[str]:
         return [name for name in names if not any(fnmatchcase(name, pattern) for pattern in ignored)]
 
-    found = {}
+    texts = {}
     for directory, directories, names in os.walk(ROOT):
         directories[:] = kept(directories)
         for name in kept(names):
             path = Path(directory, name)
             content = path.read_bytes()
-            found[path.relative_to(ROOT).as_posix()] = "" if b"\0" in content else content.decode()
-    return found
+            texts[path.relative_to(ROOT).as_posix()] = "" if b"\0" in content else content.decode()
+    return texts
 
 
 @pytest.mark.parametrize("name", CHECKS)

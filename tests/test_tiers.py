@@ -32,8 +32,8 @@ def collected() -> dict[str, int]:
         [sys.executable, "-c", COLLECT], cwd=HERE.parent, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    found = re.findall(r"^test((?: long)*) ['\"](.*)['\"]$", done.stdout, re.MULTILINE)
-    return {name.encode().decode("unicode_escape"): marks.count("long") for marks, name in found}
+    tests = re.findall(r"^test((?: long)*) ['\"](.*)['\"]$", done.stdout, re.MULTILINE)
+    return {name.encode().decode("unicode_escape"): marks.count("long") for marks, name in tests}
 
 
 def test_each_test_is_in_one_tier(collected: dict[str, int]) -> None:

@@ -76,17 +76,17 @@ class Verdict:
     def failed(self) -> dict[str, list[str]]:
         """Test -> its texts: two where it failed twice, one where there was no second look."""
         seconds = {room.path: room for room in self.again}
-        found = {}
+        texts = {}
         for room in self.rooms:
             second = seconds.get(room.path)
             for test, text in room.record.failed.items():
                 if second is None:
-                    found[test] = [text]
+                    texts[test] = [text]
                 elif second.broken or test not in second.record.ended:
-                    found[test] = [text, second.broken or "did not run again"]
+                    texts[test] = [text, second.broken or "did not run again"]
                 elif test in second.record.failed:
-                    found[test] = [text, second.record.failed[test]]
-        return found
+                    texts[test] = [text, second.record.failed[test]]
+        return texts
 
     @property
     def unsteady(self) -> dict[str, str]:
@@ -111,9 +111,9 @@ class Verdict:
     def total(self) -> str:
         """The last line."""
         records = [room.record for room in self.rooms]
-        skipped, failed, unsteady = sum(len(each.skipped) for each in records), len(self.failed), len(self.unsteady)
-        tests = sum(len(each.begun) for each in records)
-        passed = sum(len({*each.ended} - each.skipped.keys() - each.failed.keys()) for each in records)
+        skipped, failed, unsteady = sum(len(record.skipped) for record in records), len(self.failed), len(self.unsteady)
+        tests = sum(len(record.begun) for record in records)
+        passed = sum(len({*record.ended} - record.skipped.keys() - record.failed.keys()) for record in records)
         return (
             f"{tests:,} tests in {len(self.rooms)} rooms: {passed:,} passed, {failed} failed, {unsteady} unsteady, "
             f"{skipped} skipped; {duration(self.seconds)}, load {self.load:.1f} at most: "
@@ -146,8 +146,8 @@ def note_unsteady(verdict: Verdict, path: Path) -> None:
     """One line a test, to find later the tests that are unsteady again and again."""
     if not verdict.unsteady:
         return
-    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     with path.open("a") as notes:
         for test, text in verdict.unsteady.items():
-            note = {"test": test, "commit": asked.stdout.strip(), "load": verdict.load, "error": first_line(text)}
+            note = {"test": test, "commit": revision.stdout.strip(), "load": verdict.load, "error": first_line(text)}
             notes.write(json.dumps(note) + "\n")

@@ -61,23 +61,23 @@ class Measured(NamedTuple):
 
     def broken(self) -> list[str]:
         """What is required and does not hold."""
-        found = []
+        faults = []
         for word, alone, beside in (
             ("in", self.alone.accepted, self.beside.accepted),
             ("out", self.alone.received, self.beside.received),
         ):
             if beside < PART * alone:
-                found.append(f"{word} {beside / alone:.2f} of its rate")
-        for when, of in (("beside", self.beside), ("afterwards", self.after)):
-            if of.p99_ms >= P99_MS:
-                found.append(f"p99 {of.p99_ms:.0f} ms {when}")
+                faults.append(f"{word} {beside / alone:.2f} of its rate")
+        for when, service in (("beside", self.beside), ("afterwards", self.after)):
+            if service.p99_ms >= P99_MS:
+                faults.append(f"p99 {service.p99_ms:.0f} ms {when}")
         if self.probes.slowest_s >= LIVEZ_S or self.probes.silent or not self.probes.asked:
-            found.append(f"/livez took {self.probes.slowest_s:.1f} s, {self.probes.silent} without an answer")
+            faults.append(f"/livez took {self.probes.slowest_s:.1f} s, {self.probes.silent} without an answer")
         if self.probes.unheld:
-            found.append(f"the lease was not held at {self.probes.unheld} looks")
+            faults.append(f"the lease was not held at {self.probes.unheld} looks")
         if not self.hostile["sent"]:
-            found.append("the hostile peers sent nothing")
-        return found
+            faults.append("the hostile peers sent nothing")
+        return faults
 
     def is_doubtful(self) -> bool:
         """It does not hold, and that may be due to others."""
@@ -91,15 +91,15 @@ class Measured(NamedTuple):
         return {**words, "probes": asdict(self.probes), "broken": self.broken()}
 
     def cells(self) -> tuple[str, ...]:
-        of = self.hostile
-        made = f"{of['connections']:,} connections, {of['sent'] / 1e6:,.1f} MB"
+        counts = self.hostile
+        made = f"{counts['connections']:,} connections, {counts['sent'] / 1e6:,.1f} MB"
         ratios = (self.beside.accepted / self.alone.accepted, self.beside.received / self.alone.received)
-        latencies = (f"{each.p99_ms:.1f} ms" for each in (self.alone, self.beside, self.after))
+        latencies = (f"{service.p99_ms:.1f} ms" for service in (self.alone, self.beside, self.after))
         says = "; ".join(self.broken()) or "yes"
         if self.is_doubtful():
             says = f"not known, others used the machine: {says}"
         beside = (f"{self.probes.slowest_s:.2f} s", f"{self.foreign_cpu:.0%}")
-        return self.kind, *(f"{each:.2f}" for each in ratios), *latencies, *beside, made, says
+        return self.kind, *(f"{ratio:.2f}" for ratio in ratios), *latencies, *beside, made, says
 
 
 @contextmanager
@@ -136,10 +136,10 @@ class Gate:
         alone = self._served(SHORT)
         with probed(self._watch) as probes:
             with storming(kind, f"127.0.0.1:{ports[scheme]}", self._seed, hostile) as storm:
-                said = Machine([*self._pids, storm]).measured(lambda: {"served": self._served()})
+                report = Machine([*self._pids, storm]).measured(lambda: {"served": self._served()})
             time.sleep(RECOVERY_S)
             after = self._served(SHORT)
-        return Measured(kind, alone, said["served"], after, probes, hostile, said["foreign_cpu"])
+        return Measured(kind, alone, report["served"], after, probes, hostile, report["foreign_cpu"])
 
     def _served(self, part: float = 1.0) -> Served:
         self._nodes += 1
@@ -156,11 +156,11 @@ def gateway_of(realm: str) -> Iterator[tuple[GatewayProcess, list[int]]]:
         security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
         tls = {"certificate": str(pair.certificate), "key": str(pair.key)}
         limits = {"connections_per_s": Limits().connections_per_s}
-        of = {"security": security, "tls": tls, "admin": {"listen": "http://127.0.0.1:0"}, "limits": limits}
+        settings = {"security": security, "tls": tls, "admin": {"listen": "http://127.0.0.1:0"}, "limits": limits}
         broker = start_broker(directory / "kafka") if realm == "kafka" else None
         try:
             kept = kafka_realm(broker.bootstrap, "hostile") if broker else embedded_realm(directory)
-            gateway = make_gateway(directory, kept, **of)
+            gateway = make_gateway(directory, kept, **settings)
             gateway.more = ["ws", "amqps"]
             gateway.start()
             yield gateway, [gateway.pid, *([broker.pid] if broker else [])]
@@ -172,9 +172,9 @@ def gateway_of(realm: str) -> Iterator[tuple[GatewayProcess, list[int]]]:
                 broker.kill()
 
 
-def table(found: Sequence[Measured]) -> list[str]:
+def table(samples: Sequence[Measured]) -> list[str]:
     """Lines of Markdown."""
-    rows = [HEAD, ("---",) * len(HEAD), *(each.cells() for each in found)]
+    rows = [HEAD, ("---",) * len(HEAD), *(sample.cells() for sample in samples)]
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
@@ -193,7 +193,7 @@ def main() -> int:
     Random(arguments.seed).shuffle(kinds)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds: the gateway and its broker are stopped
     started = time.strftime("%Y-%m-%dT%H%M")
-    found: list[Measured] = []
+    samples: list[Measured] = []
     with gateway_of(arguments.realm) as (gateway, pids):
         gate = Gate(gateway, pids, arguments.seed, arguments.rate, arguments.seconds)
         for at, kind in enumerate(kinds):
@@ -202,13 +202,13 @@ def main() -> int:
             if measured.is_doubtful():
                 sys.stderr.write(f"bench.hostile: {kind} again: others used {measured.foreign_cpu:.0%}\n")
                 measured = gate.measure(kind)
-            found.append(measured)
-    lines = table(found)
+            samples.append(measured)
+    lines = table(samples)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     if arguments.record:
-        result = {"command": " ".join(sys.argv[1:]), "lines": lines, "samples": [each.record() for each in found]}
+        result = {"command": " ".join(sys.argv[1:]), "lines": lines, "samples": [sample.record() for sample in samples]}
         sys.stdout.write(f"{keep(started, 'hostile', result)}\n")
-    return 1 if any(each.broken() for each in found) else 0
+    return 1 if any(sample.broken() for sample in samples) else 0
 
 
 if __name__ == "__main__":

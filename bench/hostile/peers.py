@@ -33,8 +33,8 @@ REST_S: Final = 0.01  # behind a connection that was refused
 class Connection:
     """One of them. `due`: when it may send next."""
 
-    def __init__(self, kind: Kind, address: tuple[str, int], told: Counter[str]) -> None:
-        self.kind, self.address, self.told = kind, address, told
+    def __init__(self, kind: Kind, address: tuple[str, int], counts: Counter[str]) -> None:
+        self.kind, self.address, self.told = kind, address, counts
         self.socket: socket.socket | None = None
         self.due = 0.0
 
@@ -72,8 +72,8 @@ class Connection:
         except OSError:
             self.end(selector, "closed")
 
-    def _read(self, of: socket.socket) -> bool:
-        data = of.recv(READ)
+    def _read(self, sock: socket.socket) -> bool:
+        data = sock.recv(READ)
         self.told["received"] += len(data)
         return bool(data) and self._bursts is not None  # without bursts one answer is enough
 
@@ -98,24 +98,24 @@ class Connection:
 
 
 def storm(kind: Kind, address: tuple[str, int], count: int) -> Counter[str]:
-    told = Counter({"connections": 0, "closed": 0, "answered": 0, "refused": 0, "sent": 0, "received": 0})
+    counts = Counter({"connections": 0, "closed": 0, "answered": 0, "refused": 0, "sent": 0, "received": 0})
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     selector = selectors.DefaultSelector()
-    connections = [Connection(kind, address, told) for _ in range(count)]
+    connections = [Connection(kind, address, counts) for _ in range(count)]
     is_new = True
     while not ended:
         now = time.monotonic()
-        for each in connections:
-            if each.due <= now and (each.socket is None or kind.pace_s):
-                each.wake(selector)
-        if is_new and told["connections"] >= count:
+        for connection in connections:
+            if connection.due <= now and (connection.socket is None or kind.pace_s):
+                connection.wake(selector)
+        if is_new and counts["connections"] >= count:
             is_new = False
             sys.stdout.write("open\n")
             sys.stdout.flush()
         for key, events in selector.select(0.001 if kind.pace_s or len(selector.get_map()) < count else 0.1):
             key.data.work(events, selector)
-    return told
+    return counts
 
 
 def main() -> None:
@@ -128,8 +128,8 @@ def main() -> None:
     os.nice(NICE)
     host, _, port = arguments.address.rpartition(":")
     with suppress(KeyboardInterrupt):
-        told = storm(KINDS[arguments.kind](Random(arguments.seed)), (host, int(port)), arguments.count)
-        sys.stdout.write(json.dumps(told) + "\n")
+        counts = storm(KINDS[arguments.kind](Random(arguments.seed)), (host, int(port)), arguments.count)
+        sys.stdout.write(json.dumps(counts) + "\n")
 
 
 if __name__ == "__main__":

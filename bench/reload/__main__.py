@@ -62,8 +62,8 @@ class Probed(GatewayProcess):
             if time.monotonic() > end:
                 raise RuntimeError(f"the probe says nothing:\n{self.log()}")
             time.sleep(0.01)
-        found: dict[str, dict[str, float]] = json.loads(self.seen_path.read_text().splitlines()[-1])
-        return found
+        report: dict[str, dict[str, float]] = json.loads(self.seen_path.read_text().splitlines()[-1])
+        return report
 
 
 def idle_links(port: int, count: int) -> list[Peer]:
@@ -77,22 +77,22 @@ def idle_links(port: int, count: int) -> list[Peer]:
 
 def reload_all(process: Probed, folder: Folder, watch: Watch, count: int) -> tuple[int, int]:
     """So many at least; a change that is noticed by itself besides is one more. How many were done and refused."""
-    asked = seen = 0
+    reloads = seen = 0
     told_s = time.monotonic()
     while True:
         try:
             shown = watch.health()["reload"]
         except OSError:  # a machine that stood still: the gateway closed who took so long
             continue
-        if shown["done"] + shown["refused"] > seen or not asked:
+        if shown["done"] + shown["refused"] > seen or not reloads:
             seen = shown["done"] + shown["refused"]
             if seen >= count:
                 return shown["done"], shown["refused"]
-            folder.write((MODIFIED, BAD, ACCEPTED, BAD)[asked % 4])
+            folder.write((MODIFIED, BAD, ACCEPTED, BAD)[reloads % 4])
             os.kill(process.pid, signal.SIGHUP)
-            asked += 1
+            reloads += 1
             told_s = time.monotonic()
-            if asked % 20 == 0:
+            if reloads % 20 == 0:
                 watch.metrics()
         elif time.monotonic() - told_s > PATIENCE_S:
             raise RuntimeError(f"a reload does not end:\n{process.log()}")
@@ -149,10 +149,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--links", type=int, default=100)
     parser.add_argument("--realm", choices=("embedded", "kafka"), default="embedded")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     shutil.rmtree(DIRECTORY, ignore_errors=True)
     folder = Folder(DIRECTORY / "tables-of-ours")
-    broker = start_broker(DIRECTORY / "kafka") if asked.realm == "kafka" else None
+    broker = start_broker(DIRECTORY / "kafka") if arguments.realm == "kafka" else None
     realm = kafka_realm(broker.bootstrap, "reload") if broker else embedded_realm(DIRECTORY)
     settings = {
         "admin": {"listen": "http://127.0.0.1:0"},
@@ -162,7 +162,7 @@ def main() -> None:
     made = make_gateway(DIRECTORY / "gateway", realm, **settings)
     process = Probed(made.config_path, made.log_path, settings=made.settings)
     try:
-        run(process, folder, asked.count, asked.links)
+        run(process, folder, arguments.count, arguments.links)
     finally:
         process.kill()
         if broker is not None:

@@ -63,22 +63,22 @@ def main() -> int:
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)  # as `realmgate wake_some` does
     machine = Machine([])
-    found: dict[str, Any] = {"started": started, "commit": commit(), "cores": os.cpu_count(), "part": part}
+    report: dict[str, Any] = {"started": started, "commit": commit(), "cores": os.cpu_count(), "part": part}
     for name in arguments.cases or ["ranges", *CASES]:
         if name == "ranges":
             machine.pids = []  # the broker of the case before is gone
             machine.settle()
-            found[name] = machine.measured(ranges, 1_000_000 // part)
-            say(f"{name}: {found[name]}")
+            report[name] = machine.measured(ranges, 1_000_000 // part)
+            say(f"{name}: {report[name]}")
             continue
         for realm in arguments.realm or ["embedded", "kafka"]:
             with empty_world(realm) as (world, machine.pids):
                 machine.settle()
-                found[f"{name} {realm}"] = machine.measured(CASES[name], world, part)
-            say(f"{name} {realm}: {found[f'{name} {realm}']}")
-    target = RESULTS / f"{started}-{found['commit']}-scale.json"
-    target.write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found, indent=1))
+                report[f"{name} {realm}"] = machine.measured(CASES[name], world, part)
+            say(f"{name} {realm}: {report[f'{name} {realm}']}")
+    target = RESULTS / f"{started}-{report['commit']}-scale.json"
+    target.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1))
     return 0
 
 

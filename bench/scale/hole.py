@@ -42,7 +42,7 @@ def ranges(events: int) -> dict[str, Any]:
 
 
 def durables(realm: RealmProcess) -> list[DurableMetrics]:
-    return [each for each in realm.realm.metrics.durables() if each is not None]
+    return [durable for durable in realm.realm.metrics.durables() if durable is not None]
 
 
 def hole(world: World, events: int) -> dict[str, Any]:

@@ -34,16 +34,16 @@ def idle(world: World, links: int) -> dict[str, Any]:
     until_quiet(gateway, connections, links)
     waiting = cost_us(gateway)
     realm.realm.publish(node, [b"1;none;r;1"], [frames.message()], None)
-    told, sent = 0.0, 0
+    cost_s, sent = 0.0, 0
     while sent < links:
         began = time.process_time()
         gateway.poll()
         if gateway.touched:  # it is here
             sent += sum(count_of(connection, TRANSFER) for connection in gateway.touched)
             gateway.touched.clear()
-            told += time.process_time() - began
+            cost_s += time.process_time() - began
     realm.kill()
-    return {"links": links, "turn_us_without": none, "turn_us": waiting, "event_to_all_us": round(1e6 * told)}
+    return {"links": links, "turn_us_without": none, "turn_us": waiting, "event_to_all_us": round(1e6 * cost_s)}
 
 
 def attached(gateway: Gateway, number: int) -> Connection:

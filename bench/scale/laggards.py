@@ -62,9 +62,9 @@ def place(realm: RealmProcess, node: Node, starts: list[int]) -> None:
         realm.log.control.put(realm_topic(realm.prefix), durable_key(node.name, durable.name), value)
 
 
-def follow(realm: RealmProcess, subscriptions: list[Subscription], each: int, before_mb: float) -> tuple[float, float]:
+def follow(realm: RealmProcess, subscriptions: list[Subscription], share: int, before_mb: float) -> tuple[float, float]:
     """Everybody takes so many events, in turn; the most that was held, and grown by."""
-    left = [each] * len(subscriptions)
+    left = [share] * len(subscriptions)
     held = grown = 0.0
     seq = 1
     while any(left):

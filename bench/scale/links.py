@@ -63,7 +63,7 @@ def on_one_connection(world: World, count: int, a_session: int) -> dict[str, Any
 def connected(gateway: GatewayProcess) -> int:
     """Sockets of peers. Not all descriptors: a log's client opens and closes some of its own."""
     sockets = psutil.Process(gateway.pid).net_connections("tcp")
-    return sum(each.laddr.port == gateway.port and each.status == psutil.CONN_ESTABLISHED for each in sockets)
+    return sum(socket.laddr.port == gateway.port and socket.status == psutil.CONN_ESTABLISHED for socket in sockets)
 
 
 def attach(number: int, channel: int, handle: int) -> bytes:
@@ -89,11 +89,11 @@ def last_to_last(member: Member, count: int, a_session: int) -> list[float]:
     no credit."""
     channel, handle = divmod(count - 2, a_session)
     member.send(frames.flow(handle + 1, ROUNDS, channel=channel))
-    found = []
+    latencies = []
     for number in range(ROUNDS):
         began = time.perf_counter()
         member.send(frames.transfer(number, frames.message(BODY), handle, settled=True, channel=channel))
         member.await_(TRANSFER)
-        found.append(1e3 * (time.perf_counter() - began))
+        latencies.append(1e3 * (time.perf_counter() - began))
         member.send(frames.disposition(number, number, frames.state("accepted"), channel=channel))
-    return found
+    return latencies

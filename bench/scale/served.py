@@ -61,10 +61,10 @@ def cpu_part(gateway: GatewayProcess, seconds: float, meanwhile: Callable[[], No
 def round_trips(publisher: Member, consumers: Sequence[Member], count: int, handle: int = 0) -> list[float]:
     """Milliseconds from a message's sending to its arrival at that one of the consumers whose turn it is: each has a
     channel to itself and the publisher, or there is only one."""
-    found = []
+    latencies = []
     for number in range(count):
         began = time.perf_counter()
         publisher.send(frames.transfer(number, frames.message(BODY), handle, settled=True))
         consumers[number % len(consumers)].await_(TRANSFER)
-        found.append(1e3 * (time.perf_counter() - began))
-    return found
+        latencies.append(1e3 * (time.perf_counter() - began))
+    return latencies

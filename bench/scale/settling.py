@@ -47,14 +47,14 @@ def settling(world: World, durables: int, seconds: float) -> dict[str, Any]:
 def subscribed(realm: RealmProcess, node: Node, durables: int) -> list[Subscription]:
     for at in range(durables):
         realm.realm.subscribe(Subscribe(node, "durable", f"d{at}", at), at)
-    found: dict[int, Subscription] = {}
-    while len(found) < durables:
+    subscriptions: dict[int, Subscription] = {}
+    while len(subscriptions) < durables:
         for answer in realm.realm.poll():
             if isinstance(answer, Subscribed):
                 assert answer.subscription is not None, answer
-                found[answer.owner] = answer.subscription
+                subscriptions[answer.owner] = answer.subscription
         realm.world.pass_time()
-    return [found[at] for at in range(durables)]
+    return [subscriptions[at] for at in range(durables)]
 
 
 class Pace:

@@ -29,10 +29,10 @@ def temporary(world: World, seconds: float) -> dict[str, Any]:
 def by(members: list[Member], seconds: float) -> dict[str, Any]:
     began = time.monotonic()
     with ThreadPoolExecutor(len(members)) as threads:
-        found = [pair for pairs in threads.map(lambda each: many(each, began + seconds), members) for pair in pairs]
+        times = [pair for pairs in threads.map(lambda member: many(member, began + seconds), members) for pair in pairs]
     taken_s = time.monotonic() - began
-    makes, ends = ([pair[at] for pair in found] for at in (0, 1))
-    return {"nodes_per_s": round(len(found) / taken_s, 1), "make_ms": parts(makes), "end_ms": parts(ends)}
+    makes, ends = ([pair[at] for pair in times] for at in (0, 1))
+    return {"nodes_per_s": round(len(times) / taken_s, 1), "make_ms": parts(makes), "end_ms": parts(ends)}
 
 
 def parts(values: list[float]) -> dict[str, float]:
@@ -40,10 +40,10 @@ def parts(values: list[float]) -> dict[str, float]:
 
 
 def many(member: Member, end: float) -> list[tuple[float, float]]:
-    found = []
+    times = []
     while time.monotonic() < end:
-        found.append(one(member))
-    return found
+        times.append(one(member))
+    return times
 
 
 def one(member: Member) -> tuple[float, float]:

@@ -35,17 +35,17 @@ POURED_S = 20.0
 
 def unread(world: World, peers: int) -> dict[str, Any]:
     with served(world) as gateway, Clients(gateway.port) as clients:
-        each = unsettled(gateway, clients)  # in a process of its own: what is given back there is used again
+        octets = unsettled(gateway, clients)  # in a process of its own: what is given back there is used again
     with served(world, write_buffer_bytes=WRITE_BUFFER_BYTES, window_bytes=WINDOW_BYTES) as gateway:
-        found: dict[str, Any] = {"peers": peers, "write_buffer_mb": round(WRITE_BUFFER_BYTES / 1e6, 1)}
-        found["octets_of_an_unsettled_delivery"] = each
+        report: dict[str, Any] = {"peers": peers, "write_buffer_mb": round(WRITE_BUFFER_BYTES / 1e6, 1)}
+        report["octets_of_an_unsettled_delivery"] = octets
         cases = {"consumers": frames.flow(1, CREDIT), "windowless": frames.flow(1, CREDIT, window=0)}
         for name, asks in cases.items():
             with Clients(gateway.port) as clients:
-                found[name] = not_reading(gateway, clients, peers, name, asks, each)
+                report[name] = not_reading(gateway, clients, peers, name, asks, octets)
         with Clients(gateway.port) as clients:
-            found["publishers"] = publishers(gateway, clients, peers)
-        return found
+            report["publishers"] = publishers(gateway, clients, peers)
+        return report
 
 
 def unsettled(gateway: GatewayProcess, clients: Clients) -> int:
@@ -65,7 +65,7 @@ def unsettled(gateway: GatewayProcess, clients: Clients) -> int:
 
 
 def not_reading(
-    gateway: GatewayProcess, clients: Clients, peers: int, node: str, asks: bytes, each: int
+    gateway: GatewayProcess, clients: Clients, peers: int, node: str, asks: bytes, octets: int
 ) -> dict[str, Any]:
     """Each would get all messages of the channel, several times what may wait for it: they are there when half of the
     peers ask for them, and come one after the other to the others."""
@@ -82,7 +82,7 @@ def not_reading(
     for at, member in enumerate(members, 1):
         member.send(*([] if at % 2 else [asks]))
     time.sleep(2 * SETTLE_S)
-    kept_bytes = WRITE_BUFFER_BYTES + BODY_BYTES + min(count, CREDIT) * each
+    kept_bytes = WRITE_BUFFER_BYTES + BODY_BYTES + min(count, CREDIT) * octets
     bound_mb = (peers * kept_bytes + WINDOW_BYTES + READERS * MIB) / 1e6
     return grown(gateway, before_mb, bound_mb, peers * count * BODY_BYTES)
 

@@ -36,7 +36,7 @@ class Shown(NamedTuple):
     gateway: str = ""
 
     def of(self, gateways: Iterable[Gateway]) -> list[Gateway]:
-        return [each for each in gateways if self.gateway in ("", each.name)]
+        return [gateway for gateway in gateways if self.gateway in ("", gateway.name)]
 
 
 def kind_of(key: Key) -> Kind | None:
@@ -89,31 +89,31 @@ class Board:
         count, before = self._now[kind], self._before[kind]
         return {
             **kind.address,
-            "condition": kind.condition or next((each["condition"] for each in entries if each["condition"]), ""),
-            "decided_by": next((each["rule"] for each in entries if each["rule"]), "" if kind.is_fault else kind.rule),
-            "outcome": next((each["outcome"] for each in entries if each["outcome"]), ""),
-            "what": next((each["what"] for each in entries), "login" if kind.code in _LOGIN else "delivery"),
+            "condition": kind.condition or next((row["condition"] for row in entries if row["condition"]), ""),
+            "decided_by": next((row["rule"] for row in entries if row["rule"]), "" if kind.is_fault else kind.rule),
+            "outcome": next((row["outcome"] for row in entries if row["outcome"]), ""),
+            "what": next((row["what"] for row in entries), "login" if kind.code in _LOGIN else "delivery"),
             "count": count,
             "before": before if self.knows_before else None,
             "in_this_run": self._totals[kind],
             "nodes": self._nodes(kind, entries),
             "who": who_of(entries),
             "gateways": dict(self._by_gateway.get(kind, {})),
-            "first_us": min((int(each["first_us"] or 0) for each in entries), default=0),
+            "first_us": min((int(row["first_us"] or 0) for row in entries), default=0),
             "last_us": self._last_us(kind, entries),
             "series": self.series(lambda kind_there: kind_there == kind),
-            "remedies": [*dict.fromkeys(each["remedy"] for each in reversed(entries) if each["remedy"])][:3],
+            "remedies": [*dict.fromkeys(row["remedy"] for row in reversed(entries) if row["remedy"])][:3],
             "examples": [*reversed(entries)],
         }
 
     def _last_us(self, kind: Kind, entries: Sequence[Row]) -> int:
         """To the second where an entry says it, else to the minute."""
-        known = max((int(each["at_us"] or 0) for each in entries), default=0)
+        known = max((int(entry["at_us"] or 0) for entry in entries), default=0)
         if known:
             return known
         return min(
             self.shown.now_us,
-            max((each.rises.last_us(lambda key: kind_of(key) == kind) for each in self._gateways), default=0),
+            max((gateway.rises.last_us(lambda key: kind_of(key) == kind) for gateway in self._gateways), default=0),
         )
 
     def _nodes(self, kind: Kind, entries: Sequence[Row]) -> list[dict[str, Any]]:
@@ -123,9 +123,9 @@ class Board:
             for key, count in gateway.rises.totals.items():
                 if key[0] == "errors" and key[5] and kind_of(key) == kind:
                     counts[key[5]] += int(count)
-        for each in entries:
-            if each["node"] and each["node"] not in counts:
-                counts[each["node"]] += int(each["count"] or 0)
+        for entry in entries:
+            if entry["node"] and entry["node"] not in counts:
+                counts[entry["node"]] += int(entry["count"] or 0)
         return [{"node": node, "count": count} for node, count in counts.most_common(WHO_MAX)]
 
     def series(self, wanted: Callable[[Kind], bool]) -> list[int]:
@@ -135,14 +135,14 @@ class Board:
             kind = kind_of(key)
             return kind is not None and wanted(kind)
 
-        each = [gateway.rises.series(self.shown.now_us, self.shown.minutes, is_wanted) for gateway in self._gateways]
-        return [sum(column) for column in zip(*each, strict=True)] if each else [0] * self.shown.minutes
+        counts = [gateway.rises.series(self.shown.now_us, self.shown.minutes, is_wanted) for gateway in self._gateways]
+        return [sum(column) for column in zip(*counts, strict=True)] if counts else [0] * self.shown.minutes
 
     def watched(self) -> list[bool]:
         """Was every gateway that answers read in that minute?"""
         now_us, minutes = self.shown.now_us, self.shown.minutes
-        each = [gateway.rises.watched(now_us, minutes) for gateway in self._gateways if gateway.answered_us]
-        return [all(column) for column in zip(*each, strict=True)] if each else [False] * self.shown.minutes
+        readings = [gateway.rises.watched(now_us, minutes) for gateway in self._gateways if gateway.answered_us]
+        return [all(column) for column in zip(*readings, strict=True)] if readings else [False] * self.shown.minutes
 
 
 def _knows_before(gateways: Sequence[Gateway], shown: Shown) -> bool:
@@ -150,7 +150,11 @@ def _knows_before(gateways: Sequence[Gateway], shown: Shown) -> bool:
     if shown.minutes * 2 > MINUTES:
         return False
     since_us = shown.now_us - 2 * shown.minutes * MINUTE_US
-    return all(each.rises.known_us <= since_us or len(each.errors) < ERRORS for each in gateways if each.answered_us)
+    return all(
+        gateway.rises.known_us <= since_us or len(gateway.errors) < ERRORS
+        for gateway in gateways
+        if gateway.answered_us
+    )
 
 
 _LOGIN: Final = ("failed-login", "login-unheard", "sasl")

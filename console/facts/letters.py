@@ -70,7 +70,7 @@ def _whole(query: Mapping[str, str], name: str) -> int:
 
 def read_dead_nodes(body: bytes) -> list[Row]:
     """The nodes that others name as theirs for dead letters, the fullest first. Raises WrongAnswer."""
-    by_name = {str(each.get("name")): each for each in _list(body) if isinstance(each, dict)}
+    by_name = {str(entry.get("name")): entry for entry in _list(body) if isinstance(entry, dict)}
     given_up = Counter[str]()
     origins: dict[str, list[str]] = {}
     for name, node in by_name.items():
@@ -91,7 +91,7 @@ def read_dead_nodes(body: bytes) -> list[Row]:
 
 def read_letters(body: bytes) -> tuple[list[Row], bool]:
     """One row a message; what is no dead letter has no cause. True: there are more. Raises WrongAnswer."""
-    rows = [_row(each) for each in _list(body) if isinstance(each, dict)]
+    rows = [_row(entry) for entry in _list(body) if isinstance(entry, dict)]
     return rows[:LETTERS_SHOWN], len(rows) > LETTERS_SHOWN
 
 
@@ -99,9 +99,9 @@ def read_audit(body: bytes) -> list[Row]:
     """As `realmgate audit --json` prints it, the latest first. Raises WrongAnswer."""
     names = ("at", "who", "why", "what", "change", "node", "durable", "where", "to", "answer", "detail")
     rows = [
-        {name: text(each.get(name)) or "" for name in names} | {"count": number(each.get("count"))}
-        for each in _list(body)
-        if isinstance(each, dict)
+        {name: text(command.get(name)) or "" for name in names} | {"count": number(command.get("count"))}
+        for command in _list(body)
+        if isinstance(command, dict)
     ]
     return rows[: -COMMANDS_SHOWN - 1 : -1]
 
@@ -167,7 +167,7 @@ def causes(rows: Sequence[Row]) -> list[Row]:
         (
             {
                 "cause": cause, "origin": node, "condition": condition, "reason": reason, "count": len(alike),
-                "oldest_s": max(each["age_s"] or 0 for each in alike),
+                "oldest_s": max(letter["age_s"] or 0 for letter in alike),
             }
             for (cause, node, condition, reason), alike in by_cause.items()
         ),
@@ -185,5 +185,5 @@ def folded(reason: str) -> str:
                 words.append("'...'")
             quote = "" if is_end else quote or word[0]
             continue
-        words.append("N" if any(each.isdigit() for each in word) else word)
+        words.append("N" if any(char.isdigit() for char in word) else word)
     return " ".join(words)

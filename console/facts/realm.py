@@ -182,13 +182,13 @@ def retries(gateways: Iterable[Gateway], shown: Shown) -> list[Row]:
 def known_from_us(gateways: Iterable[Gateway], shown: Shown) -> int:
     """Since when the counters of all that answer are known in the time shown."""
     begin_us = shown.now_us - shown.minutes * MINUTE_US
-    return max((each.rises.known_us for each in shown.of(gateways) if each.answered_us), default=begin_us)
+    return max((gateway.rises.known_us for gateway in shown.of(gateways) if gateway.answered_us), default=begin_us)
 
 
 def before_of(gateways: Iterable[Gateway], shown: Shown) -> int | None:
     """What is known of the minutes before those that are shown, where nothing was counted: 0, or None for unknown."""
     since_us = shown.now_us - 2 * shown.minutes * MINUTE_US
-    is_known = all(each.rises.known_us <= since_us for each in shown.of(gateways) if each.answered_us)
+    is_known = all(gateway.rises.known_us <= since_us for gateway in shown.of(gateways) if gateway.answered_us)
     return 0 if is_known and shown.minutes * 2 <= MINUTES else None
 
 

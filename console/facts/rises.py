@@ -94,16 +94,16 @@ class Rises:
             whole = max(0, round(number))
             if not whole:
                 continue
-            each, more = divmod(whole, len(minutes))
+            share, more = divmod(whole, len(minutes))
             for at, minute in enumerate(minutes):
-                if count := each + (at < more):
+                if count := share + (at < more):
                     self._minutes.setdefault(minute, Counter())[key] += count
 
     def _forget(self, at_us: int) -> None:
         oldest = at_us // MINUTE_US - MINUTES
-        for minute in [each for each in self._minutes if each <= oldest]:
+        for minute in [slot for slot in self._minutes if slot <= oldest]:
             del self._minutes[minute]
-        self._watched = {each for each in self._watched if each > oldest}
+        self._watched = {slot for slot in self._watched if slot > oldest}
 
     def counts(self, now_us: int, minutes: int, before: int = 0) -> Counter[Key]:
         """Of so many minutes that end `before` minutes ago."""

@@ -44,11 +44,11 @@ def _walk(document: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[
     for key, value in document.items():
         if isinstance(value, Mapping) and len(path) < 2:
             yield from _walk(value, (*path, key))
-        elif isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
-            inner = [each for each in value if isinstance(each.get("rows"), list)]
+        elif isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value):
+            inner = [table for table in value if isinstance(table.get("rows"), list)]
             if inner:
-                for each in inner:
-                    yield str(next((each[name] for name in _INNER if name in each), key)), each["rows"]
+                for table in inner:
+                    yield str(next((table[name] for name in _INNER if name in table), key)), table["rows"]
             else:
                 yield _NAMES.get((*path, key), key), value
 
@@ -72,7 +72,7 @@ def _cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return value
-    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+    if isinstance(value, list) and all(isinstance(word, str | int | float) for word in value):
         value = "; ".join(map(str, value))
     return _harmless(value if isinstance(value, str) else orjson.dumps(value).decode())
 

@@ -27,7 +27,7 @@ _SHOWN: Final = (
 def errors(view: View) -> Document:
     """The board: charts, what changed, a table a class, and condition by code."""
     board = Board(view.gateways, view.shown)
-    rows = [_row(each) for each in board.rows]
+    rows = [_row(entry) for entry in board.rows]
     wanted = view.query.get("q", "").lower().split()
     if wanted:
         rows = [row for row in rows if all(word in _text(row) for word in wanted)]
@@ -37,7 +37,7 @@ def errors(view: View) -> Document:
         charts=[_chart(board, klass) for klass in CLASSES],
         watched=board.watched(),
         happened=_happened(view),
-        changed=[_row(each) for each in changes(board.rows)],
+        changed=[_row(entry) for entry in changes(board.rows)],
         groups=[_group(klass, rows) for klass in CLASSES],
         matrix=_matrix(rows),
         count=sum(row["count"] for row in rows),
@@ -51,14 +51,14 @@ def _group(klass: str, rows: Sequence[Document]) -> Document:
 
 def _row(row: Mapping[str, Any]) -> Document:
     shown = {key: value for key, value in row.items() if key != "examples"}
-    examples = [example(each) for each in row["examples"][:3]]
+    examples = [example(entry) for entry in row["examples"][:3]]
     rises = change(row["count"], row["before"])
     return {**shown, "change": rises, "first": iso(row["first_us"]), "last": iso(row["last_us"]), "examples": examples}
 
 
 def _text(row: Mapping[str, Any]) -> str:
-    people = " ".join(f"{each['container']} {each['user']} {each['address']}" for each in row["who"])
-    nodes = " ".join(each["node"] for each in row["nodes"])
+    people = " ".join(f"{peer['container']} {peer['user']} {peer['address']}" for peer in row["who"])
+    nodes = " ".join(node["node"] for node in row["nodes"])
     return f"{row['class']} {row['condition']} {row['code']} {row['rule']} {nodes} {people}".lower()
 
 
@@ -87,10 +87,10 @@ def _happened(view: View) -> list[Document]:
     """What changed at the gateways in the time shown: the letters in the charts."""
     since_us = view.now_us - view.shown.minutes * 60_000_000
     return [
-        {"gateway": gateway.name, "at": iso(each.at_us), "at_us": each.at_us, "letter": each.letter, "what": each.words}
+        {"gateway": gateway.name, "at": iso(mark.at_us), "at_us": mark.at_us, "letter": mark.letter, "what": mark.words}
         for gateway in view.shown.of(view.gateways)
-        for each in gateway.happened
-        if each.at_us >= since_us
+        for mark in gateway.happened
+        if mark.at_us >= since_us
     ]
 
 
@@ -136,7 +136,7 @@ def one_error(view: View) -> Document:
     if row_of_kind is None:
         question = "No gateway has counted it in its run, and none keeps an example."
         return frame(view, "errors", title, question, asked=kind.address, row=None, rule=None)
-    examples = [example(each) for each in row_of_kind["examples"][:EXAMPLES_SHOWN]]
+    examples = [example(entry) for entry in row_of_kind["examples"][:EXAMPLES_SHOWN]]
     row = {**_row(row_of_kind), "examples": examples, "kept": len(row_of_kind["examples"])}
     return frame(
         view, "errors", title, _ABOUT[row_of_kind["class"]], asked=kind.address, row=row,
@@ -154,10 +154,10 @@ def _is_asked(row: Mapping[str, Any], kind: Kind) -> bool:
 def rule_of(view: View, name: str) -> Document | None:
     """A rule as the tables have it, `TABLE.RULE`; None: it is not known here."""
     table, _, rule = name.partition(".")
-    tables, profile = view.tables, next((each.health.get("profile") for each in view.gateways if each.health), "")
+    tables, profile = view.tables, next((server.health.get("profile") for server in view.gateways if server.health), "")
     if tables is None or table not in tables.rules or not profile or not tables.digest(str(profile)):
         return None
-    return next((each for each in tables.table(table, str(profile)) if each["rule"] == rule), None)
+    return next((row for row in tables.table(table, str(profile)) if row["rule"] == rule), None)
 
 
 _KINDS: Final = {
@@ -220,9 +220,9 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> list[Document]:
     return [
         {
             "kind": _KINDS[kind], "user": user or "", "node": node or "", "error": error or "",
-            "direction": direction or "", "who": who_of(alike)[:3], "count": sum(each["count"] or 0 for each in alike),
+            "direction": direction or "", "who": who_of(alike)[:3], "count": sum(case["count"] or 0 for case in alike),
             "last": iso(alike[0]["at_us"]), "last_us": alike[0]["at_us"], "remedy": alike[0]["remedy"] or "",
-            "rule": alike[0]["rule"] or "", "gateways": sorted({each["gateway"] for each in alike}),
+            "rule": alike[0]["rule"] or "", "gateways": sorted({case["gateway"] for case in alike}),
         }
         for (kind, user, node, error, direction), alike in [*groups.items()][:20]
     ]  # fmt: skip

@@ -45,9 +45,9 @@ class _Time(NamedTuple):
 
 def history(view: View) -> Document:
     """`?span=1h|6h|24h|7d|14d&to=&gateway=&node=`: charts, a line a bar, times without a record, and who it was."""
-    shown = [each.name for each in view.shown.of(view.gateways)]
+    shown = [gateway.name for gateway in view.shown.of(view.gateways)]
     readings = {name: view.history.of(name) for name in shown}
-    rows = distinct({name: each.rows for name, each in readings.items()})
+    rows = distinct({name: reading.rows for name, reading in readings.items()})
     time = _time(view, [readings[name] for name in rows])
     missing = sorted((gap, name) for name in rows for gap in _gaps_of(readings[name], time, view.now_us))
     node = view.query.get("node", "")
@@ -66,7 +66,7 @@ def history(view: View) -> Document:
         gaps=[_gap(gap, name) for gap, name in _longest(missing)], gaps_count=len(missing),
         gap_bars=_bars([gap for gap, _ in missing], time),
         **_tables(whole, node),
-        readings=[_reading(view, name, each, name in rows) for name, each in readings.items()],
+        readings=[_reading(view, name, reading, name in rows) for name, reading in readings.items()],
         every_s=HISTORY_S,
     )  # fmt: skip
 
@@ -155,7 +155,7 @@ def _facts(whole: Sums, missing: Sequence[tuple[Gap, str]]) -> list[Document]:
 
 def _longest(missing: Sequence[tuple[Gap, str]]) -> list[tuple[Gap, str]]:
     """The latest first."""
-    kept = sorted(missing, key=lambda each: each[0].begin_us - each[0].end_us)[:GAPS_SHOWN]
+    kept = sorted(missing, key=lambda pair: pair[0].begin_us - pair[0].end_us)[:GAPS_SHOWN]
     return sorted(kept, reverse=True)
 
 

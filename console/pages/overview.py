@@ -45,20 +45,24 @@ def overview(view: View) -> Document:
 
 def verdict(view: View, flow: list[Document]) -> Document:
     """One sentence: do messages flow, how many problems are open, was anything lost."""
-    answering = [each for each in view.gateways if each.answers]
+    answering = [gateway for gateway in view.gateways if gateway.answers]
     moved = {row["direction"] for row in flow}
     if not answering:
-        first = "No gateway answers." if any(each.failed_us for each in view.gateways) else "No gateway was asked yet."
-    elif not any(each.serves for each in answering):
-        waits = all(each.state in WAITS for each in answering)
+        first = (
+            "No gateway answers."
+            if any(gateway.failed_us for gateway in view.gateways)
+            else "No gateway was asked yet."
+        )
+    elif not any(gateway.serves for gateway in answering):
+        waits = all(gateway.state in WAITS for gateway in answering)
         first = "No gateway serves: those that answer wait." if waits else "A gateway answers, and serves no peer."
     elif moved:
         first = "Messages flow."
     else:
         first = f"A gateway serves; nothing moved in {view.shown.minutes} minutes."
-    count, lost = len(view.problems), sum(each.loses for each in view.problems)
+    count, lost = len(view.problems), sum(problem.loses for problem in view.problems)
     second = open_words(view.problems)
-    fatal = any(each.klass == "fatal" for each in view.problems) or not answering
+    fatal = any(problem.klass == "fatal" for problem in view.problems) or not answering
     klass = "fatal" if fatal else "transient" if count else "fine"
     return {"class": klass, "sentence": f"{first} {second}" if answering or count else first, "lost": lost}
 
@@ -78,7 +82,7 @@ def _facts(view: View, flow: list[Document]) -> list[Document]:
 
 def _sum(view: View, name: str) -> int | None:
     """Of the gateways that answer; None: none does."""
-    values = [each.samples.one(f"realmgate_{name}") for each in view.shown.of(view.gateways) if each.answers]
+    values = [gateway.samples.one(f"realmgate_{name}") for gateway in view.shown.of(view.gateways) if gateway.answers]
     known = [value for value in values if value is not None]
     return int(sum(known)) if known else None
 
@@ -122,8 +126,8 @@ def _capacity(view: View) -> list[Document]:
 
 def _transactions(view: View) -> Document:
     count = sum(
-        count_of_key for each in view.shown.of(view.gateways)
-        for key, count_of_key in each.rises.counts(view.now_us, view.shown.minutes).items()
+        count_of_key for gateway in view.shown.of(view.gateways)
+        for key, count_of_key in gateway.rises.counts(view.now_us, view.shown.minutes).items()
         if key[0] == "rules" and key[1] in ("committed", "coordinate")
     )  # fmt: skip
     return {"open": _sum(view, "transactions_open"), "held_bytes": _sum(view, "transaction_bytes"), "decided": count}
@@ -142,19 +146,19 @@ def _denials(view: View) -> list[Document]:
             if kind_of_refusal(row) in ("denied", "login"):
                 operation = "log in" if row["what"] == "login" else row["direction"] or "use"
                 key = row["user"] or "", operation, row["node"] or ""
-                one = by_user.setdefault(
+                denial = by_user.setdefault(
                     key, {"user": key[0], "operation": operation, "node": key[2], "count": 0, "last_us": 0}
                 )
-                one["count"] += row["count"] or 0
-                one["last_us"] = max(one["last_us"], row["at_us"] or 0)
-    rows = sorted(by_user.values(), key=lambda one: -one["last_us"])[:_TOP]
-    return [{**one, "last": iso(one["last_us"])} for one in rows]
+                denial["count"] += row["count"] or 0
+                denial["last_us"] = max(denial["last_us"], row["at_us"] or 0)
+    rows = sorted(by_user.values(), key=lambda denial: -denial["last_us"])[:_TOP]
+    return [{**denial, "last": iso(denial["last_us"])} for denial in rows]
 
 
 def _happened(view: View) -> list[Document]:
     rows = [
-        {"gateway": gateway.name, "at": iso(each.at_us), "at_us": each.at_us, "what": each.words}
-        for gateway in view.shown.of(view.gateways) for each in gateway.happened
+        {"gateway": gateway.name, "at": iso(mark.at_us), "at_us": mark.at_us, "what": mark.words}
+        for gateway in view.shown.of(view.gateways) for mark in gateway.happened
     ]  # fmt: skip
     return sorted(rows, key=lambda row: -int(str(row["at_us"])))[:_TOP]
 
@@ -203,7 +207,7 @@ def _findable(view: View) -> Iterator[Document]:
                 f"/refusals?{urlencode({'q': row['node'] or row['user'] or ''})}",
             )
     if view.tables is not None and view.tables.rules:
-        profile = profile_of(next((str(each.health["profile"]) for each in view.gateways if each.health), ""))
+        profile = profile_of(next((str(server.health["profile"]) for server in view.gateways if server.health), ""))
         for name in view.tables.rules:
             for rule in view.tables.table(name, profile):
                 yield _hit(

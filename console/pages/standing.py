@@ -43,17 +43,17 @@ def _report(view: View, report: Report) -> Document:
 
 
 def gateways(view: View) -> Document:
-    rows = [_gateway(view, each) for each in view.gateways]
+    rows = [_gateway(view, server) for server in view.gateways]
     happened = [
-        {"gateway": gateway.name, "at": iso(each.at_us), "at_us": each.at_us, "letter": each.letter, "what": each.words}
+        {"gateway": gateway.name, "at": iso(mark.at_us), "at_us": mark.at_us, "letter": mark.letter, "what": mark.words}
         for gateway in view.gateways
-        for each in gateway.happened
+        for mark in gateway.happened
     ]
-    happened.sort(key=lambda each: -int(str(each["at_us"])))
+    happened.sort(key=lambda entry: -int(str(entry["at_us"])))
     return frame(
         view, "gateways", "Gateways", "Who serves, do they agree, what is wrong?",
         columns=rows, differing=_differing(rows), happened=happened[:50],
-        troubles=[{**each, "gateway": row["name"]} for row in rows for each in row["troubles"]],
+        troubles=[{**trouble, "gateway": row["name"]} for row in rows for trouble in row["troubles"]],
         commands=_commands(view),
         warnings=[{"gateway": row["name"], "words": words} for row in rows for words in row["warnings"]],
     )  # fmt: skip
@@ -66,13 +66,13 @@ def _commands(view: View) -> Document:
     return {"can_read": stored.can_read, "age_s": view.age_s(stored.at_us), "problem": stored.problem, "rows": rows}
 
 
-def _words(one: Mapping[str, Any]) -> str:
+def _words(command: Mapping[str, Any]) -> str:
     """The command in words."""
-    if one["change"]:
-        return " ".join(filter(None, (one["what"], one["node"]))) + f": {one['change']}"
-    durable = f"durable {one['durable']}" if one["durable"] not in ("", "queue") else ""
-    to, where = (f"{word} {one[word]}" if one[word] else "" for word in ("to", "where"))
-    return " ".join(filter(None, (one["what"], one["node"], durable, to, where)))
+    if command["change"]:
+        return " ".join(filter(None, (command["what"], command["node"]))) + f": {command['change']}"
+    durable = f"durable {command['durable']}" if command["durable"] not in ("", "queue") else ""
+    to, where = (f"{word} {command[word]}" if command[word] else "" for word in ("to", "where"))
+    return " ".join(filter(None, (command["what"], command["node"], durable, to, where)))
 
 
 def _gateway(view: View, gateway: Gateway) -> Document:
@@ -91,7 +91,7 @@ def _gateway(view: View, gateway: Gateway) -> Document:
         "evidence_failed": (health.get("evidence") or {}).get("failed"),
         "round_s": round(gateway.slow_s, 3),
         "troubles": [
-            {**each, "since": iso(each["since_us"]), "old": gone} for each in health.get("problems") or ()
+            {**trouble, "since": iso(trouble["since_us"]), "old": gone} for trouble in health.get("problems") or ()
         ],
         "warnings": [] if gone else [words for words in health.get("warnings") or () if not _is_trouble(words, health)],
     }  # fmt: skip
@@ -119,7 +119,7 @@ def _gateway(view: View, gateway: Gateway) -> Document:
 
 def _is_trouble(words: str, health: dict[str, Any]) -> bool:
     """A warning that repeats a problem."""
-    return any(words.startswith(each["kind"]) for each in health.get("problems") or ())
+    return any(words.startswith(problem["kind"]) for problem in health.get("problems") or ())
 
 
 def _mean_ms(gateway: Gateway, name: str) -> float | None:

@@ -54,7 +54,7 @@ def _node(view: View, node: str, rows: list[Document]) -> Document:
 
 def _counting(view: View) -> int:
     """Stores without numbers: still being counted, or unreadable."""
-    counting = (each.samples.one("realmgate_stores_counting") or 0 for each in view.shown.of(view.gateways))
+    counting = (gateway.samples.one("realmgate_stores_counting") or 0 for gateway in view.shown.of(view.gateways))
     return int(sum(counting))
 
 

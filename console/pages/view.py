@@ -54,7 +54,7 @@ class View:
         """What is asked for; of what there is not, the first choice."""
         minutes, gateway = self.query.get("window", ""), self.query.get("gateway", "")
         window = int(minutes) if minutes in map(str, WINDOWS) else WINDOW
-        return Shown(self.now_us, window, gateway if gateway in {each.name for each in self.gateways} else "")
+        return Shown(self.now_us, window, gateway if gateway in {server.name for server in self.gateways} else "")
 
     def age_s(self, at_us: float) -> float | None:
         return max(0.0, (self.now_us - at_us) / 1e6) if at_us else None

@@ -61,7 +61,7 @@ class HistoryReader:
                 task = asyncio.create_task(self._read(gateway, kept))
                 kept.under_way.add(task)
                 task.add_done_callback(kept.under_way.discard)
-        for old in [each for each in self._kept if not self._kept[each].under_way][: len(self._kept) - HISTORY_KEPT]:
+        for old in [key for key in self._kept if not self._kept[key].under_way][: len(self._kept) - HISTORY_KEPT]:
             del self._kept[old]
         return {*kept.under_way}
 

@@ -73,13 +73,13 @@ class RealmReader:
 
     async def _letters(self, commands: Commands, stored: Stored, user: str) -> Stored:
         request = stored.asked
-        node = request.node or next((str(each["node"]) for each in stored.nodes), "")
+        node = request.node or next((str(row["node"]) for row in stored.nodes), "")
         if not node:
             return stored
         stored = replace(stored, asked=replace(request, node=node))
         words = ["queue", "peek", "--json", "--sections", f"--count={LETTERS_SHOWN + 1}", f"--as={user or ANONYMOUS}"]
         words += [f"--where={request.where}"] if request.where else []
-        has_parts = any(each["node"] == node and each["partitions"] > 1 for each in stored.nodes)
+        has_parts = any(row["node"] == node and row["partitions"] > 1 for row in stored.nodes)
         words += [f"--partition={request.partition}"] if has_parts else []
         words += [f"--from={request.eid}"] if request.eid else []
         try:

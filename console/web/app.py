@@ -201,7 +201,7 @@ class Console:
         if (refused := self._login.refusal(request)) is not None:
             return refused
         name = request.path_params["name"]
-        report = next((each for each in self._reports.read() if each.name == name), None)
+        report = next((entry for entry in self._reports.read() if entry.name == name), None)
         path = report.directory / PAGE if report is not None else None
         try:
             if path is None or path.stat().st_size > REPORT_BYTES:

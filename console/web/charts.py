@@ -71,7 +71,7 @@ def mix(outcomes: dict[str, int]) -> Markup:
     """Outcomes side by side, in their order of badness."""
     total = sum(outcomes.values()) or 1
     drawn, at = [], 0.0
-    for outcome, count in sorted(outcomes.items(), key=lambda each: _RANK.get(each[0], 1)):
+    for outcome, count in sorted(outcomes.items(), key=lambda pair: _RANK.get(pair[0], 1)):
         width = max(1.5, count / total * 100)
         drawn.append(f'<rect class="{_COLOUR.get(outcome, "transient")}" x="{at:.1f}" width="{width:.1f}" height="8"/>')
         at += width

@@ -78,7 +78,7 @@ class Pages:
     def main(self, document: Mapping[str, Any], path: str, query: Mapping[str, str]) -> str:
         name = "/overview" if path == "/" else path
         json = address(f"{name}.json", query)
-        csv = [(each, address(f"{name}.csv", query, table=each)) for each, rows in tables(document).items() if rows]
+        csv = [(table, address(f"{name}.csv", query, table=table)) for table, rows in tables(document).items() if rows]
         return self._environment.get_template("main.html").render(
             d=document,
             now=document["at_us"],

@@ -27,13 +27,13 @@ async def errors(gateway: Gateway, answering: Answering, request: Request) -> Re
     names = gateway.realm.metrics.node_names(_NAMES)
     rows: list[dict[str, Any]] = []
     following = None
-    for at, each in enumerate(recent.above(above), 1):
-        if each.at_us >= since_us and all(_is(each, name, value) for name, value in wanted.items()):
+    for at, entry in enumerate(recent.above(above), 1):
+        if entry.at_us >= since_us and all(_is(entry, name, value) for name, value in wanted.items()):
             if len(rows) == limit:
                 following = rows[-1]["id"]
                 break
-            rows.append(_row(answering.run, each, names, _dead_letters_of(gateway, each)))
-            if each.facts.get("condition") == "amqp:not-found":
+            rows.append(_row(answering.run, entry, names, _dead_letters_of(gateway, entry)))
+            if entry.facts.get("condition") == "amqp:not-found":
                 await asyncio.sleep(0)  # the nearest name was looked for
         if at % _STEP == 0:
             await asyncio.sleep(0)

@@ -32,7 +32,7 @@ _SERVES = ("ready", "degraded")
 
 
 def state_of(gateway: Gateway, open_problems: list[Problem]) -> str:
-    """`ready`, or why not. `found`: all problems that there are."""
+    """`ready`, or why not. `open_problems`: all problems that there are."""
     if gateway.realm.lost:
         return "taken-over"
     if gateway.stopping:

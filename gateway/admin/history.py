@@ -168,4 +168,4 @@ class _Page:
             if size > _STEP_BYTES:
                 size = 0
                 await asyncio.sleep(0)
-        return [each.row() for each in sums.values()]
+        return [total.row() for total in sums.values()]

@@ -167,35 +167,35 @@ def of_durables(figures: RealmMetrics) -> Parts:
         yield None
     if others:
         shown.append(_sum(others))
-    counted = [(one, one.counts) for one in shown if one.counts is not None]
-    yield _durable("consumers", "Links on it.", [(one, one.links) for one in shown])
+    counted = [(metrics, metrics.counts) for metrics in shown if metrics.counts is not None]
+    yield _durable("consumers", "Links on it.", [(metrics, metrics.links) for metrics in shown])
     about = "Every event below is settled, expired or given up."
-    yield _durable("low_eid", about, [(one, one.low) for one in shown])
+    yield _durable("low_eid", about, [(metrics, metrics.low) for metrics in shown])
     about = "Messages: those that wait, are delayed or unsettled."
-    yield _durable("stored_events", about, [(one, counts.stored) for one, counts in counted])
+    yield _durable("stored_events", about, [(metrics, counts.stored) for metrics, counts in counted])
     about = "Messages with a consumer, or in its transaction."
-    yield _durable("unsettled_events", about, [(one, counts.unsettled) for one, counts in counted])
+    yield _durable("unsettled_events", about, [(metrics, counts.unsettled) for metrics, counts in counted])
     about = "Messages that are to be given now."
-    yield _durable("waiting_events", about, [(one, counts.available) for one, counts in counted])
+    yield _durable("waiting_events", about, [(metrics, counts.available) for metrics, counts in counted])
     about = "Messages that are not to be given yet."
-    yield _durable("delayed_events", about, [(one, counts.delayed) for one, counts in counted])
-    ages = [(one, one.oldest_s) for one in shown if one.oldest_s is not None]
+    yield _durable("delayed_events", about, [(metrics, counts.delayed) for metrics, counts in counted])
+    ages = [(metrics, metrics.oldest_s) for metrics in shown if metrics.oldest_s is not None]
     yield _durable("oldest_message_age_seconds", "How long ago its oldest message was stored; 0: it has none.", ages)
     about = "Unsettled events below settled ones: they hold the low-water mark back."
-    yield _durable("hole_events", about, [(one, one.hole) for one in shown])
+    yield _durable("hole_events", about, [(metrics, metrics.hole) for metrics in shown])
     about = "Ranges of settled events above the mark."
-    yield _durable("settled_ranges", about, [(one, one.ranges) for one in shown])
+    yield _durable("settled_ranges", about, [(metrics, metrics.ranges) for metrics in shown])
     about = "Stores without numbers of messages: still being counted, or their topic cannot be read."
     yield single("realmgate_stores_counting", "gauge", about, figures.depths.counting)
 
 
 def _durable(name: str, about: str, values: Sequence[tuple[DurableMetrics, float]]) -> Family:
-    samples = [(_names(one), float(value)) for one, value in values]
+    samples = [(_names(metrics), float(value)) for metrics, value in values]
     return Family(f"realmgate_durable_{name}", "gauge", about, _DURABLE, samples)
 
 
-def _names(one: DurableMetrics) -> tuple[str, str, str]:
-    return one.node, one.durable, OTHER if one.partition < 0 else str(one.partition)
+def _names(metrics: DurableMetrics) -> tuple[str, str, str]:
+    return metrics.node, metrics.durable, OTHER if metrics.partition < 0 else str(metrics.partition)
 
 
 def _sum(others: list[DurableMetrics]) -> DurableMetrics:
@@ -223,25 +223,25 @@ def of_nodes(figures: RealmMetrics) -> Parts:
             names = (TEMPORARY, OTHER) if node.temporary else names
             shown[names] = _together(shown[names], node) if names in shown else node
     columns: tuple[tuple[str, str, Callable[[NodeFigures], float | None]], ...] = (
-        ("events", _MESSAGES, lambda one: one.stored),
-        ("bytes", "Octets of a node with a capacity.", lambda one: one.size_bytes),
-        ("events_limit", "How many messages it takes; 0: any number.", lambda one: one.events_max),
-        ("limit_bytes", "How many octets it takes; 0: any number.", lambda one: one.bytes_max),
-        ("oldest_message_age_seconds", _OLDEST, lambda one: one.oldest_s),
+        ("events", _MESSAGES, lambda store: store.stored),
+        ("bytes", "Octets of a node with a capacity.", lambda store: store.size_bytes),
+        ("events_limit", "How many messages it takes; 0: any number.", lambda store: store.events_max),
+        ("limit_bytes", "How many octets it takes; 0: any number.", lambda store: store.bytes_max),
+        ("oldest_message_age_seconds", _OLDEST, lambda store: store.oldest_s),
     )
     for name, about, number in columns:
-        samples = [(names, float(value)) for names, each in shown.items() if (value := number(each)) is not None]
+        samples = [(names, float(value)) for names, store in shown.items() if (value := number(store)) is not None]
         yield Family(f"realmgate_node_{name}", "gauge", about, ("node", "partition"), samples)
 
 
-def _together(one: NodeFigures, other: NodeFigures) -> NodeFigures:
+def _together(first: NodeFigures, other: NodeFigures) -> NodeFigures:
     return replace(
-        one,
-        stored=known_sum((one.stored, other.stored)),
-        size_bytes=known_sum((one.size_bytes, other.size_bytes)),
-        events_max=one.events_max + other.events_max,
-        bytes_max=one.bytes_max + other.bytes_max,
-        oldest_s=oldest((one.oldest_s, other.oldest_s)),
+        first,
+        stored=known_sum((first.stored, other.stored)),
+        size_bytes=known_sum((first.size_bytes, other.size_bytes)),
+        events_max=first.events_max + other.events_max,
+        bytes_max=first.bytes_max + other.bytes_max,
+        oldest_s=oldest((first.oldest_s, other.oldest_s)),
     )
 
 

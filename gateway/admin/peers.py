@@ -33,7 +33,7 @@ Row = dict[str, Any]
 async def connections(gateway: Gateway, answering: Answering, request: Request) -> Response:
     """`?limit=&after=&user=&container=`. Raises WrongParameter."""
     above = place_of(request.query, answering.run)[0]
-    rows = (connection_row(each) for each in _wanted(gateway, request) if each.record.number > above)
+    rows = (connection_row(connection) for connection in _wanted(gateway, request) if connection.record.number > above)
     return await _page(answering, "connections", rows, limit_of(request.query))
 
 
@@ -91,7 +91,7 @@ def _held(link: Link, store: int, eid: int) -> int | None:
     for part in owner.subscription.node.parts:
         if part.store == store:
             [packed] = packed_eids(part.partition, [eid])
-            return next((seq for seq, each in link.unsettled.values() if each == packed), None)
+            return next((seq for seq, packed_eid in link.unsettled.values() if packed_eid == packed), None)
     return None
 
 

@@ -71,9 +71,9 @@ async def _node_row(gateway: Gateway, node: Node, durables: list[tuple[Node, Dur
         "size_bytes_max": properties.capacity_bytes or None,
         "full": ("evicts", "refuses")[properties.honour_capacity] if has_capacity else None,
         "oldest_s": _age(oldest(store.oldest_s for store in stores)),
-        "available": known_sum(each.available if each else None for each in counts) if counts else None,
-        "unsettled": known_sum(each.unsettled if each else None for each in counts) if counts else None,
-        "delayed": known_sum(each.delayed if each else None for each in counts) if counts else None,
+        "available": known_sum(tally.available if tally else None for tally in counts) if counts else None,
+        "unsettled": known_sum(tally.unsettled if tally else None for tally in counts) if counts else None,
+        "delayed": known_sum(tally.delayed if tally else None for tally in counts) if counts else None,
         "durables": len({durable.name for _, durable in durables} - ({QUEUE} if node.kind == "queue" else set())),
         "consumers": sum(figures.links(part, durable) for part, durable in durables),
         "ttl_ms": properties.ttl_ms or None,
@@ -127,26 +127,26 @@ def _place(request: Request) -> Place | None:
     return node, durable, partition
 
 
-def _durable_row(place: Place, durable: Durable, one: DurableMetrics) -> Row:
-    counts, terms, is_queue = one.counts, durable.terms, durable.name == QUEUE
+def _durable_row(place: Place, durable: Durable, metrics: DurableMetrics) -> Row:
+    counts, terms, is_queue = metrics.counts, durable.terms, durable.name == QUEUE
     container, subscription = terms.subscriber or (None, None)
     return {
         "id": orjson.dumps(place).decode(),
-        "node": one.node,
-        "durable": one.durable,
-        "partition": one.partition,
+        "node": metrics.node,
+        "durable": metrics.durable,
+        "partition": metrics.partition,
         "store": durable.store,
         "stored": counts.stored if counts else None,
         "available": counts.available if counts else None,
         "unsettled": counts.unsettled if counts else None,
         "delayed": counts.delayed if counts else None,
-        "oldest_s": _age(one.oldest_s),
-        "low_eid": one.low,
-        "position_eid": one.position,
-        "hole_events": one.hole,
-        "settled_ranges": one.ranges,
-        "consumers": one.links,
-        "opened": one.opened,
+        "oldest_s": _age(metrics.oldest_s),
+        "low_eid": metrics.low,
+        "position_eid": metrics.position,
+        "hole_events": metrics.hole,
+        "settled_ranges": metrics.ranges,
+        "consumers": metrics.links,
+        "opened": metrics.opened,
         "owner": durable.owner or None,
         "shared": None if is_queue else terms.shared,
         "durability": None if is_queue else terms.durability,

@@ -45,10 +45,10 @@ async def transactions(gateway: Gateway, answering: Answering, request: Request)
 def _numbered(connection: Connection) -> list[tuple[int, str, Transaction]]:
     """In the order in which they were declared, with their numbers in the run and states."""
     stated = [(transaction, transaction.state) for transaction in connection.transactions.all()]
-    stated += [(each, "committing") for each in _committing(connection)]
+    stated += [(txn, "committing") for txn in _committing(connection)]
     return sorted(
-        ((_number(each), state, each) for each, state in stated),
-        key=lambda one: one[0],
+        ((_number(txn), state, txn) for txn, state in stated),
+        key=lambda row: row[0],
     )
 
 

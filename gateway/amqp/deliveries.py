@@ -299,7 +299,7 @@ class Deliveries:
     def _pass_over(self, link: Incoming, delivery: Any, named: Iterable[bytes | None]) -> None:
         """A transfer on a link that has been closed, or of a delivery that is resumed: its octets are not kept, however
         much comes. What it is posted in can only be rolled back."""
-        self.facts += [NotTaken(link.session, each) for each in named if each is not None]
+        self.facts += [NotTaken(link.session, txn_id) for txn_id in named if txn_id is not None]
         self.in_part.take(link)
         if lib.pn_link_current(link._pointer) == delivery:
             while _recv(link._pointer, self._buffer_pointer, len(self._buffer)) > 0:

@@ -59,8 +59,8 @@ class LeavingSession:
         self, links: Sequence[Link], end_link: Callable[[Link, str], Going | None], ending: Sequence[Going]
     ) -> None:
         """`end_link` gives the node that is about to go with a link; `ending` go with links that were suspended."""
-        for each in ending:
-            self._wait_for(each.waiting)
+        for departure in ending:
+            self._wait_for(departure.waiting)
         for link in links:
             if isinstance(link.owner, LeavingLink) and link.alive:
                 self._wait_for(link.owner.waiting)

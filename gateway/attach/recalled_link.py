@@ -73,7 +73,8 @@ def given_up(connection: Peer, link: Link) -> Durable | None:
         return None
     name, store = owner.subscription.durable, owner.subscription.node.part(0).store
     return next(
-        (each for each in connection.gateway.realm.durables() if (each.name, each.store) == (name, store)), None
+        (durable for durable in connection.gateway.realm.durables() if (durable.name, durable.store) == (name, store)),
+        None,
     )
 
 

@@ -53,7 +53,7 @@ class UndecidedAttaches:
 
     def must_wait(self, admission: Attaching) -> bool:
         """It is a control link's, and others came before it; then `coordinate` is called when they are decided."""
-        before = {each for each in self._open if each is not admission and each not in self._waiting}
+        before = {attach for attach in self._open if attach is not admission and attach not in self._waiting}
         if before:
             self._waiting[admission] = before
         return bool(before)

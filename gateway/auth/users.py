@@ -129,7 +129,7 @@ def load_users(path: Path, problems: list[Problem]) -> Users:
 
 
 def read_users(document: Document, unreadable: list[Problem], problems: list[Problem]) -> Users:
-    """The same of a document, with what was `found` wrong with it as YAML."""
+    """The same of a document, and `unreadable`: what is wrong with it as YAML."""
     problems += unreadable
     root = document.root
     users: dict[str, User] = {}

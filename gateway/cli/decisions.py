@@ -54,15 +54,15 @@ def _decisions(log: Log, topic: str) -> Iterator[dict[str, Any]]:
     from gateway.cli.explain_record import documents
 
     for record in documents(log, topic):
-        for one in record.get("decisions", ()):
-            yield {"run": record["run"], "at": record["at"], **one}
+        for decision in record.get("decisions", ()):
+            yield {"run": record["run"], "at": record["at"], **decision}
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    at = datetime.fromtimestamp(one["at"] / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    if "left_out" in one:
-        return (at, one["what"], str(one["left_out"]), *["-"] * 4, "(left out)", "-")
-    side = "answer_" if "answer_rule" in one else ""
-    rule = f"{one[f'{side}table']}.{one[f'{side}rule']}" if f"{side}rule" in one else "-"
-    names = [printable(str(one.get(key) or "-")) for key in ("user", "container", "address", "node")]
-    return (at, one["what"], str(one["count"]), *names, rule, one.get("condition") or "-")
+def _row(decision: dict[str, Any]) -> tuple[str, ...]:
+    at = datetime.fromtimestamp(decision["at"] / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if "left_out" in decision:
+        return (at, decision["what"], str(decision["left_out"]), *["-"] * 4, "(left out)", "-")
+    side = "answer_" if "answer_rule" in decision else ""
+    rule = f"{decision[f'{side}table']}.{decision[f'{side}rule']}" if f"{side}rule" in decision else "-"
+    names = [printable(str(decision.get(key) or "-")) for key in ("user", "container", "address", "node")]
+    return (at, decision["what"], str(decision["count"]), *names, rule, decision.get("condition") or "-")

@@ -62,11 +62,11 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
         one_store(stores)
     with closing(open_log(settings)) as log:
         places = [_place(log, store, arguments.to) for store in stores]
-    ways = ", ".join(f"from {one.state.low} to {eid}" for one, eid in zip(stores, places, strict=True))
+    ways = ", ".join(f"from {part.state.low} to {eid}" for part, eid in zip(stores, places, strict=True))
     if not confirmed(f"Move {name} {ways}?", arguments.yes, out):
         return 1
     columns, how = zip(stores, places, strict=True), {"why": arguments.why, "behalf": arguments.behalf}
-    replies = (carry_out(settings, "seek", one.durable, eid=eid, **how) for one, eid in columns)
+    replies = (carry_out(settings, "seek", part.durable, eid=eid, **how) for part, eid in columns)
     return report(in_turn(replies), "seek", name, out)
 
 
@@ -78,7 +78,7 @@ def find(
         metadata = realm_metadata(log, settings.realm.prefix)
         node = metadata.nodes.get(node_name)
         observed = [] if node is None else observe(log, settings.realm.prefix, metadata, node)
-    stores = [one for one in observed if one.durable.name == durable]
+    stores = [store for store in observed if store.durable.name == durable]
     if stores and partition is not None:
         if partition >= len(stores):
             raise NodeError(f"node {printable(node_name)} has the partitions 0 to {len(stores) - 1}")
@@ -142,24 +142,24 @@ def _list(settings: Settings, arguments: argparse.Namespace, out: TextIO) -> int
         observed = observe(log, prefix, metadata, node)
         counted = numbers(log, prefix, metadata, _nodes_of(observed))
     if arguments.json:
-        write_json([_described(one, counted) for one in observed], out)
+        write_json([_described(store, counted) for store in observed], out)
         return 0
     rows = [
         (
-            printable(one.node.name),
-            printable(one.durable.name),
-            str(one.node.partition),
-            _held_as(one),
-            printable(one.durable.owner) or "-",
-            str(one.state.low),
-            *("-" if one.broken is not None else shown(number) for number in _counts(one, counted).values()),
-            str(len(one.state.failed)),
-            printable(one.durable.group),
+            printable(store.node.name),
+            printable(store.durable.name),
+            str(store.node.partition),
+            _held_as(store),
+            printable(store.durable.owner) or "-",
+            str(store.state.low),
+            *("-" if store.broken is not None else shown(number) for number in _counts(store, counted).values()),
+            str(len(store.state.failed)),
+            printable(store.durable.group),
         )
-        for one in observed
+        for store in observed
     ]
     write_table(("NODE", "DURABLE", "PARTITION", "HELD", "OWNER", "LOW", *_COUNTS, "FAILED", "GROUP"), rows, out)
-    for node, broken in {one.node.name: (one.node, one.broken) for one in observed}.values():
+    for node, broken in {store.node.name: (store.node, store.broken) for store in observed}.values():
         warn_of_broken(node, broken)
     return 0
 
@@ -174,20 +174,20 @@ def _show(settings: Settings, stores: Sequence[StoredState], as_json: bool, out:
         return 0
     first = stores[0]
     out.write(f"durable {printable(first.durable.name)} of {first.node.kind} {printable(first.node.name)}\n")
-    for one in described:
-        for key, value in one.items():
+    for document in described:
+        for key, value in document.items():
             if key not in ("node", "durable", "kind", "problem"):
                 out.write(f"  {key} {'-' if key == 'owner' and value is None else printable(str(value))}\n")
     return 0
 
 
 def _nodes_of(observed: Sequence[StoredState]) -> list[Node]:
-    return [*{one.node.name: one.node.part(0) for one in observed}.values()]
+    return [*{store.node.name: store.node.part(0) for store in observed}.values()]
 
 
-def _counts(one: StoredState, counted: Counted) -> dict[str, int | None]:
+def _counts(store: StoredState, counted: Counted) -> dict[str, int | None]:
     """Messages. None: they are being counted, or cannot be."""
-    counts = counted.get((one.node.store, one.durable.name)) if one.broken is None else None
+    counts = counted.get((store.node.store, store.durable.name)) if store.broken is None else None
     if counts is None:
         return dict.fromkeys(("stored", "waiting", "unsettled", "delayed"))
     return {
@@ -198,29 +198,29 @@ def _counts(one: StoredState, counted: Counted) -> dict[str, int | None]:
     }
 
 
-def _held_as(one: StoredState) -> str:
+def _held_as(store: StoredState) -> str:
     """exclusive, shared, volatile; a queue's own state is all consumers'."""
-    return "queue" if one.node.kind == "queue" else one.durable.terms.kind
+    return "queue" if store.node.kind == "queue" else store.durable.terms.kind
 
 
-def _described(one: StoredState, counted: Counted) -> dict[str, Any]:
+def _described(store: StoredState, counted: Counted) -> dict[str, Any]:
     return {
-        "node": one.node.name,
-        "durable": one.durable.name,
-        "kind": one.node.kind,
-        "partition": one.node.partition,
-        "held": _held_as(one),
-        "owner": one.durable.owner or None,
-        "expiry": one.durable.terms.expiry,
-        "timeout_s": one.durable.terms.timeout_s,
-        "group": one.durable.group,
-        "start": one.durable.start,
-        "low": one.state.low,
-        "position": one.state.position,
-        "end": one.end if one.broken is None else None,
-        **_counts(one, counted),
-        "failed": len(one.state.failed),
-        **problem_of(one.broken),
+        "node": store.node.name,
+        "durable": store.durable.name,
+        "kind": store.node.kind,
+        "partition": store.node.partition,
+        "held": _held_as(store),
+        "owner": store.durable.owner or None,
+        "expiry": store.durable.terms.expiry,
+        "timeout_s": store.durable.terms.timeout_s,
+        "group": store.durable.group,
+        "start": store.durable.start,
+        "low": store.state.low,
+        "position": store.state.position,
+        "end": store.end if store.broken is None else None,
+        **_counts(store, counted),
+        "failed": len(store.state.failed),
+        **problem_of(store.broken),
     }
 
 

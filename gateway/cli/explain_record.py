@@ -68,7 +68,7 @@ def _write_error(group: dict[str, Any], seq: int, out: TextIO) -> None:
     for error in group.get("errors", ()):
         if seq in error["seq"]:
             words = [printable(error["condition"]), json.dumps(error["description"]), json.dumps(error["info"])]
-            out.write(f"  error    {' '.join(each for each in words if each != 'null')}\n")
+            out.write(f"  error    {' '.join(word for word in words if word != 'null')}\n")
 
 
 def decide_again(tables: TableSet, group: dict[str, Any], side: str, settings: Settings, out: TextIO) -> bool:

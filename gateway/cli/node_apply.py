@@ -89,10 +89,10 @@ def apply_file(log: Log, settings: Settings, arguments: argparse.Namespace, dele
     problems += wrong
     metadata = realm_metadata(log, prefix)
     nodes, grants = metadata.nodes, grants if grants != metadata.acl else None
-    wanted = [_as_spread(each, nodes.get(each.name)) for each in wanted]
+    wanted = [_as_spread(spec, nodes.get(spec.name)) for spec in wanted]
     problems += _impossible(wanted, nodes) + _without_target(wanted, nodes)
     if problems:
-        sys.stderr.write("".join(f"{problem}\n" for problem in sorted(problems, key=lambda each: each.line)))
+        sys.stderr.write("".join(f"{problem}\n" for problem in sorted(problems, key=lambda mistake: mistake.line)))
         return 2
     plan = plan_of(wanted, nodes, arguments.prune)
     if grants is not None:
@@ -123,12 +123,12 @@ def read_file(path: Path, size_max: int) -> tuple[list[Wanted], list[Problem]]:
             problems.append(root.problem(f"the file is a {root.kind}", "write a list: - name: orders"))
         return [], problems
     of_nodes = [value for value in root.sequence() if not _is_realm(value)]
-    wanted = [each for value in of_nodes if (each := _wanted(value, size_max, problems)) is not None]
+    wanted = [spec for value in of_nodes if (spec := _wanted(value, size_max, problems)) is not None]
     seen: dict[str, int] = {}
-    for each in wanted:
-        first = seen.setdefault(each.name, each.value.line)
-        if first != each.value.line:
-            problems.append(each.value.problem(f"{each.name!r} is in line {first}, too", "name every node once"))
+    for spec in wanted:
+        first = seen.setdefault(spec.name, spec.value.line)
+        if first != spec.value.line:
+            problems.append(spec.value.problem(f"{spec.name!r} is in line {first}, too", "name every node once"))
     return wanted, problems
 
 
@@ -219,13 +219,13 @@ def _properties(value: Value, name: str, problems: list[Problem]) -> Properties:
 
 def _acl(value: Value, problems: list[Problem]) -> tuple[Grant, ...]:
     grants = []
-    for each in value.sequence() if value.is_sequence else [value]:
-        who, allow = each.get("who"), each.get("allow")
+    for grant in value.sequence() if value.is_sequence else [value]:
+        who, allow = grant.get("who"), grant.get("allow")
         allowed = allow.value if allow is not None and allow.is_sequence else None
         if who is None or who.kind != "text" or allowed is None or not all(isinstance(word, str) for word in allowed):
-            problems.append(each.problem("a grant names who and what", 'write {who: "user:ann", allow: [publish]}'))
+            problems.append(grant.problem("a grant names who and what", 'write {who: "user:ann", allow: [publish]}'))
         else:
-            refuse_unknown_keys(each, ["who", "allow"], problems)
+            refuse_unknown_keys(grant, ["who", "allow"], problems)
             grants.append(Grant(str(who.value), frozenset(OPERATIONS if "full" in allowed else allowed)))
     return tuple(grants)
 
@@ -241,40 +241,40 @@ def _as_spread(wanted: Wanted, node: Node | None) -> Wanted:
 def _impossible(wanted: list[Wanted], nodes: dict[str, Node]) -> list[Problem]:
     """What no change of a node can bring about."""
     problems = []
-    for each in wanted:
-        node = nodes.get(each.name)
-        if node is not None and node.kind != each.kind:
-            message = f"node {each.name!r} is a {node.kind}, and stays one"
-            problems.append(each.value.problem(message, "delete it first, or use another name"))
-        if node is not None and each.topic not in (None, node.topic):
-            message = f"node {each.name!r} is on topic {node.topic}, and stays there"
-            problems.append(each.value.problem(message, "delete it first, or use another name"))
+    for spec in wanted:
+        node = nodes.get(spec.name)
+        if node is not None and node.kind != spec.kind:
+            message = f"node {spec.name!r} is a {node.kind}, and stays one"
+            problems.append(spec.value.problem(message, "delete it first, or use another name"))
+        if node is not None and spec.topic not in (None, node.topic):
+            message = f"node {spec.name!r} is on topic {node.topic}, and stays there"
+            problems.append(spec.value.problem(message, "delete it first, or use another name"))
         try:
-            check_change(node.properties if node is not None else each.properties, each.properties)
+            check_change(node.properties if node is not None else spec.properties, spec.properties)
         except PropertyError as error:
-            problems.extend(each.value.problem(text) for text in error.problems)
+            problems.extend(spec.value.problem(text) for text in error.problems)
     return problems
 
 
 def _without_target(wanted: list[Wanted], nodes: dict[str, Node]) -> list[Problem]:
-    known = {each.name for each in wanted} | nodes.keys()
+    known = {spec.name for spec in wanted} | nodes.keys()
     return [
-        each.value.problem(f"there is no node {each.properties.dead_letter!r} for dead letters", "name one that is")
-        for each in wanted
-        if each.properties.dead_letter and each.properties.dead_letter not in known
+        spec.value.problem(f"there is no node {spec.properties.dead_letter!r} for dead letters", "name one that is")
+        for spec in wanted
+        if spec.properties.dead_letter and spec.properties.dead_letter not in known
     ]
 
 
 def plan_of(wanted: list[Wanted], nodes: dict[str, Node], prune: bool) -> Plan:
-    create = [each for each in wanted if each.name not in nodes]
-    words = [_creation(each) for each in create]
+    create = [spec for spec in wanted if spec.name not in nodes]
+    words = [_creation(spec) for spec in create]
     change = []
-    for each in wanted:
-        changes = differences(nodes[each.name].properties, each.properties) if each.name in nodes else []
+    for spec in wanted:
+        changes = differences(nodes[spec.name].properties, spec.properties) if spec.name in nodes else []
         if changes:
-            change.append(replace(each, changes="; ".join(changes)))
-            words.append(f"change {each.kind} {printable(each.name)}: {'; '.join(changes)}")
-    named = {each.name for each in wanted}
+            change.append(replace(spec, changes="; ".join(changes)))
+            words.append(f"change {spec.kind} {printable(spec.name)}: {'; '.join(changes)}")
+    named = {spec.name for spec in wanted}
     others = [node for name, node in sorted(nodes.items()) if name not in named]
     if not prune:
         return Plan(create, change, [], words, [node.name for node in others])
@@ -307,12 +307,12 @@ def _changes(count: int) -> str:
 def _carry_out(log: Log, prefix: str, plan: Plan, why: str) -> None:
     """A node may name a dead-letter node that does not exist yet: an event needs it first."""
     clock = SystemClock()
-    for each in plan.create:
-        with noted(log, prefix, "create", each.name, _creation(each), why):
-            node = admin.create_node(log, prefix, each.name, each.kind, clock, each.properties, each.topic)
+    for spec in plan.create:
+        with noted(log, prefix, "create", spec.name, _creation(spec), why):
+            node = admin.create_node(log, prefix, spec.name, spec.kind, clock, spec.properties, spec.topic)
         warning = admin.durability_warning(log, node)
         if warning:
             print_error(f"warning: {warning}")
-    for each in plan.change:
-        with noted(log, prefix, "set", each.name, each.changes, why):
-            set_properties(log, prefix, each.name, lambda _, properties=each.properties: properties, clock)  # type: ignore[misc]
+    for spec in plan.change:
+        with noted(log, prefix, "set", spec.name, spec.changes, why):
+            set_properties(log, prefix, spec.name, lambda _, properties=spec.properties: properties, clock)  # type: ignore[misc]

@@ -112,7 +112,7 @@ def _by_the_journal(log: Log, journal: str, since: int, command: Command) -> Rep
     """No owner answered: what is in the journal is done. What the owner began in time may come yet."""
     cause = cause_of(command)
     entries = [entry for _, record in tail(log, journal, since) for entry in record["entries"]]
-    eids = sum(last - first + 1 for each in entries if each["cause"] == cause for first, last, *_ in each["runs"])
+    eids = sum(last - first + 1 for row in entries if row["cause"] == cause for first, last, *_ in row["runs"])
     if eids:
         return Reply(command.id, "indeterminate", eids, "the owner did not answer; this part is in the journal")
     waited_s = PATIENCE_S + _GRACE_S

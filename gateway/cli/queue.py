@@ -98,7 +98,7 @@ def _would(settings: Settings, stores: list[StoredState], arguments: argparse.Na
     if below:
         one_store(stores)
     with closing(open_log(settings)) as log:
-        events = (one for one in wanted(log, stores, 0, arguments.where) if not below or one.event.eid < below)
+        events = (entry for entry in wanted(log, stores, 0, arguments.where) if not below or entry.event.eid < below)
         count = sum(1 for _ in islice(events, most or None))
     out.write(f"{name}: {arguments.action} means {count} messages\n")
     return 0

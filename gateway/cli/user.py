@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, source: TextIO, out: TextIO) -> int:
 def _entry(name: str, groups: list[str], hashes: list[str]) -> str:
     quoted = ", ".join(json.dumps(group, ensure_ascii=False) for group in groups)
     lines = [f"  {json.dumps(name, ensure_ascii=False)}:", f"    groups: [{quoted}]", "    scram:"]
-    return "".join(f"{line}\n" for line in lines + [f"      - {json.dumps(each)}" for each in hashes])
+    return "".join(f"{line}\n" for line in lines + [f"      - {json.dumps(digest)}" for digest in hashes])
 
 
 def _password(source: TextIO) -> str:

@@ -18,7 +18,7 @@ def exposures(settings: Settings, has_grants: bool) -> Iterator[str]:
     """One line for each: what is open, and what to write so that it is not. `has_grants`: the realm has grants of its
     own, which hold for every node."""
     security, admin = settings.security, settings.admin
-    reached = [each for each in settings.listen if reaches_beyond_loopback(each.host)]
+    reached = [address for address in settings.listen if reaches_beyond_loopback(address.host)]
     for listen in reached:
         if _needs_no_login(settings, listen):
             how = "sasl offers ANONYMOUS" if "ANONYMOUS" in security.sasl else "bare_amqp is true"

@@ -18,7 +18,7 @@ _HERE = "write an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all
 
 def address_problems(settings: Settings) -> list[Problem]:
     """Of every address that is written."""
-    problems = [_problem(each, "listen") for each in settings.listen]
+    problems = [_problem(address, "listen") for address in settings.listen]
     problems += [_problem(settings.admin, "admin.listen")] if settings.admin is not None else []
     return [problem for problem in problems if problem is not None]
 

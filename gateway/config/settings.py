@@ -275,7 +275,7 @@ def _settings(
 def _addresses(written: Sequence[str | ProxiedListener], root: Node) -> tuple[Listen, ...]:
     node = root.get("listen")
     lines = [item.line for item in node.sequence()] if node is not None else [root.line] * len(written)
-    return tuple(_listen(each, (root.file, line)) for each, line in zip(written, lines, strict=True))
+    return tuple(_listen(address, (root.file, line)) for address, line in zip(written, lines, strict=True))
 
 
 def _listen(written: str | ProxiedListener, place: tuple[str, int]) -> Listen:
@@ -301,7 +301,7 @@ def _entries(
     listen: tuple[Listen, ...], tls: TlsSettings | None, security: Security, root: Node, problems: list[Problem]
 ) -> None:
     """Whether a client can log in at each listener."""
-    secure = [each for each in listen if each.secure]
+    secure = [port for port in listen if port.secure]
     addresses, section = root.get("listen") or root, root.get("security") or root
     if secure and "tls" not in root:
         message = f"listen: {secure[0].scheme}:// needs a certificate"
@@ -310,14 +310,14 @@ def _entries(
         problems.append(root["tls"].problem("tls: no listener uses TLS", 'write listen: ["amqps://HOST:PORT"]'))
     if BY_CERTIFICATE.intersection(security.sasl) and (tls is None or tls.client_ca is None) and "tls" in root:
         problems.append(section.problem("security.sasl: EXTERNAL needs tls.client_ca", "write client_ca: PATH"))
-    hidden = [name for name in security.sasl if not any(name in security.offered(each.secure) for each in listen)]
+    hidden = [name for name in security.sasl if not any(name in security.offered(port.secure) for port in listen)]
     if IN_THE_CLEAR.intersection(hidden):
         message = "security.sasl: PLAIN sends passwords in clear text over the network"
         remedy = "listen at amqps://, remove it, or write plain_without_tls: true where the wire is safe"
         problems.append(section.problem(message, remedy))
     elif hidden and not secure:
         problems.append(section.problem(f"security.sasl: {hidden[0]} needs TLS", "listen at amqps://, or remove it"))
-    elif security.sasl and not all(security.offered(each.secure) or security.bare_amqp for each in listen):
+    elif security.sasl and not all(security.offered(port.secure) or security.bare_amqp for port in listen):
         message = f"listen: no client can authenticate without TLS: {', '.join(security.sasl)} is offered with it only"
         problems.append(addresses.problem(message, "remove the address, or offer SCRAM-SHA-256, too"))
 

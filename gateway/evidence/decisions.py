@@ -105,9 +105,9 @@ def _entry(
     """Fields that are empty are left out."""
     entry: Entry = {"what": what, "user": peer.subject.user, "container": peer.container, "address": peer.address}
     entry |= columns
-    for prefix, each in (("", rule), ("answer_", answer_rule)):
-        if each is not None:
-            entry |= {f"{prefix}table": each.table, f"{prefix}cell": each.cell, f"{prefix}rule": each.rule}
+    for prefix, decision in (("", rule), ("answer_", answer_rule)):
+        if decision is not None:
+            entry |= {f"{prefix}table": decision.table, f"{prefix}cell": decision.cell, f"{prefix}rule": decision.rule}
     then = (answer_rule or rule).then if rule is not None else {}
     entry |= {"outcome": then.get("outcome"), "condition": entry.get("condition") or then.get("condition")}
     entry["class"] = class_of(answer_rule or rule) if rule is not None else FATAL

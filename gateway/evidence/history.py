@@ -147,7 +147,7 @@ def difference(before: Reading, after: Reading) -> dict[str, Any]:
             columns[name] = fitted(FAMILIES[name], changed_counts)
     seconds = {name: _classes(before.seconds.get(name), classes) for name, classes in after.seconds.items()}
     if any(sum(second["counts"]) for second in seconds.values()):
-        columns["seconds"] = {name: each for name, each in seconds.items() if sum(each["counts"])}
+        columns["seconds"] = {name: histogram for name, histogram in seconds.items() if sum(histogram["counts"])}
     return columns
 
 
@@ -161,7 +161,7 @@ def fitted(family: Family, counts: Counts) -> list[list[Any]]:
     entries: list[list[Any]] = []
     others: dict[Key, int] = {}
     room = family.size_bytes
-    for key, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+    for key, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
         entry = [*key, count]
         size = len(orjson.dumps(entry)) + 1
         if size <= room:

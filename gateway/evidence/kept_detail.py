@@ -59,9 +59,9 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, AmqpMap):
-        return {str(key): plain(each) for key, each in value.pairs}
+        return {str(key): plain(member) for key, member in value.pairs}
     if isinstance(value, list | Array):
-        return [plain(each) for each in (value.items if isinstance(value, Array) else value)]
+        return [plain(member) for member in (value.items if isinstance(value, Array) else value)]
     if isinstance(value, Described):
         return plain(value.value)
     if isinstance(value, bytes):

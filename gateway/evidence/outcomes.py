@@ -52,7 +52,7 @@ class _Group:
     def columns(self) -> dict[str, Any]:
         columns = {**self.key.columns(), "seq": self.seqs, "eid": self.eids}
         if self.errors:
-            columns["errors"] = [{**kept_detail(each).document(), "seq": seqs} for each, seqs in self.errors.items()]
+            columns["errors"] = [{**kept_detail(error).document(), "seq": seqs} for error, seqs in self.errors.items()]
         if self.errors_left_out:
             columns["errors_left_out"] = self.errors_left_out
         return columns

@@ -171,7 +171,7 @@ class RecentErrors:
             entry.at_us = now_us
         elif peer.take(rule, now_us) and self._allowance.take(now_us):
             entry = self._entry(facts, str(text)[:400], delivery, now_us, count)
-            peer.same = {each: known for each, known in peer.same.items() if now_us - known.first_us < SAME_S * 1e6}
+            peer.same = {kind: known for kind, known in peer.same.items() if now_us - known.first_us < SAME_S * 1e6}
             peer.same[key] = peer.last[rule] = entry
         else:
             near = peer.last.get(rule) or next(reversed(peer.last.values()), None)

@@ -150,7 +150,7 @@ def _see_disposition(frame: Frame, session: Session) -> Fault | None:
     ours = frame.field(_DISPOSITION_ROLE_AT)
     behind = session.given if ours else max(session.next_id, 0)
     known = min(session.given if ours else _BACK_MAX * (session.next_id != ANY_ID), _BACK_MAX)
-    if (last - first) % _IDS <= _BACK_MAX and all((behind - 1 - each) % _IDS < known for each in (first, last)):
+    if (last - first) % _IDS <= _BACK_MAX and all((behind - 1 - number) % _IDS < known for number in (first, last)):
         return None
     return Fault("disposition-out-of-range", f"deliveries {first} to {last}, {behind % _IDS} is next", frame.channel)
 

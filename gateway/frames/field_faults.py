@@ -52,7 +52,7 @@ _NAMES: Final[dict[type, str]] = {
 }
 _STANDING_IN: Final = {
     kind: providing(kind)
-    for kind in {field.type for each in COMPOSITES.values() for field in each.fields} - PRIMITIVE.keys() - {"any"}
+    for kind in {field.type for layout in COMPOSITES.values() for field in layout.fields} - PRIMITIVE.keys() - {"any"}
 }
 _COORDINATOR: Final = 0x30
 # As a source it is known, though nothing comes out of it: table `attach` refuses the link.
@@ -168,9 +168,9 @@ def _simple(field: Field) -> frozenset[type]:
 
 
 _ALL: Final = (*COMPOSITES.values(), SASL_INIT, SASL_RESPONSE)
-_SIMPLE: Final = {each.name: tuple(map(_simple, each.fields)) for each in _ALL}
+_SIMPLE: Final = {layout.name: tuple(map(_simple, layout.fields)) for layout in _ALL}
 _LEAST: Final = {
-    each.name: max((at for at, field in enumerate(each.fields, 1) if field.mandatory is True), default=0)
-    for each in _ALL
+    layout.name: max((at for at, field in enumerate(layout.fields, 1) if field.mandatory is True), default=0)
+    for layout in _ALL
 }
 [_COUNT] = [(at, field) for at, field in enumerate(PERFORMATIVES[ATTACH].fields) if field.mandatory == "sender"]

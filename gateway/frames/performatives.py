@@ -232,11 +232,11 @@ DECLARE: Final = Composite("declare", 0x31, "4.5.2", (Field("global-id", "any"),
 DISCHARGE: Final = Composite("discharge", 0x32, "4.5.3", (_TRANSACTION, Field("fail", "boolean")))
 
 PERFORMATIVES: Final[dict[int, Composite]] = {
-    each.code: each for each in (_OPEN, _BEGIN, _ATTACH, _FLOW, _TRANSFER, _DISPOSITION, _DETACH, _END, _CLOSE)
+    layout.code: layout for layout in (_OPEN, _BEGIN, _ATTACH, _FLOW, _TRANSFER, _DISPOSITION, _DETACH, _END, _CLOSE)
 }
 COMPOSITES: Final[dict[int, Composite]] = {
     **PERFORMATIVES,
-    **{each.code: each for each in (*_IN_FRAMES, DECLARE, DISCHARGE)},
+    **{layout.code: layout for layout in (*_IN_FRAMES, DECLARE, DISCHARGE)},
 }
 SASL_INIT: Final = Composite(
     "sasl-init",
@@ -253,4 +253,4 @@ SASL_RESPONSE: Final = Composite("sasl-response", 0x43, "5.3.3.4", (Field("respo
 
 def providing(kind: str) -> dict[int, Composite]:
     """The composites that may stand in a field of that type, by code."""
-    return {code: each for code, each in COMPOSITES.items() if kind in each.provides}
+    return {code: layout for code, layout in COMPOSITES.items() if kind in layout.provides}

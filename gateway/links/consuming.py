@@ -243,10 +243,10 @@ class ConsumingLink(LinkOwner):
             if ends is None:
                 met.append((decision, some, events))
                 continue
-            for each, is_last in ((decision, False), (last, True)):
+            for rule, is_last in ((decision, False), (last, True)):
                 places = [at for at, end in enumerate(ends) if end is is_last]
                 if places:
-                    met.append((each, [some[at] for at in places], [events[at] for at in places]))
+                    met.append((rule, [some[at] for at in places], [events[at] for at in places]))
         return met
 
     def _by_store(self, seqs: list[int], eids: list[int]) -> list[tuple[list[int], list[int]]]:
@@ -320,7 +320,7 @@ class ConsumingLink(LinkOwner):
     # -- transactions
 
     def conclude(self, batch: SettledBatch, settled_answer: Settled | None) -> None:
-        """The end of a transaction that has their outcome; `told` where the realm had something to do."""
+        """The end of a transaction that has their outcome; `settled_answer` where the realm had something to do."""
         if settled_answer is None:
             self.subscription.forget(batch.eids)
             self._conclude(batch, None, None)

@@ -40,8 +40,8 @@ def dead_letter_fields(value: bytes) -> dict[str, Any]:
     Empty: it is no dead letter. `value` is the message as consumers get it."""
     pairs = annotations_of(value).pairs
     fields = {
-        name.removeprefix(_PREFIX): plain(each)
-        for name, each in pairs
+        name.removeprefix(_PREFIX): plain(annotation)
+        for name, annotation in pairs
         if isinstance(name, str) and name.startswith(_PREFIX)
     }
     return fields if "cause" in fields else {}

@@ -226,8 +226,8 @@ class PublishingLink(LinkOwner):
         for part in parts:
             size = batch.size_bytes if part is parts[-1] else sum(map(len, part.values))
             batch.size_bytes -= size
-            one = replace(batch, open=len(part.seqs), size_bytes=size, node=part.node, numbers=part.seqs)
-            self._publish_batch(one, part.keys, part.values)
+            share = replace(batch, open=len(part.seqs), size_bytes=size, node=part.node, numbers=part.seqs)
+            self._publish_batch(share, part.keys, part.values)
 
     def on_partial(self, presettled: int) -> None:
         """A message in several frames, and the tables do not reassemble."""

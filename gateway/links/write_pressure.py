@@ -74,7 +74,7 @@ class WritePressure:
     def look(self) -> None:
         """Count all that is held for it now. In between it is as much or less: what its peer has read or settled is
         not counted at once."""
-        unsettled = sum(len(each.link.unsettled) for each in self._consuming)
+        unsettled = sum(len(consumer.link.unsettled) for consumer in self._consuming)
         unread = self._engine.unsent + self.in_socket()
         self.held.hold(self._engine.in_part.size, unread, unsettled * DELIVERY_BYTES)
 

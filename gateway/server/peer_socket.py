@@ -177,7 +177,7 @@ class PeerSocket(asyncio.Protocol):
 
     def _put_back(self, octets: list[bytes | memoryview]) -> None:
         """They took no plain deliveries to read: others have their turn before the rest."""
-        rest = [memoryview(each) for each in octets if each]
+        rest = [memoryview(chunk) for chunk in octets if chunk]
         self._ahead.extendleft(reversed(rest))
         self._ahead_bytes += sum(map(len, rest))
         if rest and not self._scheduled:

@@ -101,7 +101,7 @@ class Gateway(Shared):
 
     def _on_origin(self, container: str) -> None:
         """Its publishers transform by another conversion from now on."""
-        publishers = [each for each in self.connections if each.container == container]
+        publishers = [peer for peer in self.connections if peer.container == container]
         for link in [link for connection in publishers for link in connection.engine.links()]:
             if link.alive and isinstance(link.owner, PublishingLink | RelayLink):
                 link.owner.use(self.tables)
@@ -137,8 +137,8 @@ class Gateway(Shared):
     def _note_gone(self) -> None:
         """Some time after the end, when the last outcomes are counted."""
         gone, self._gone = self._gone, []
-        for each in gone:
-            note_closed(self, each)
+        for connection in gone:
+            note_closed(self, connection)
 
     # -- the turn
 

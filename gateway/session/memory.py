@@ -78,10 +78,10 @@ def end_stuck(pool: HeldBytes) -> None:
 def _give_way(pool: HeldBytes, asking: Holder) -> None:
     """The one that holds most of what takes most; where there is none, the one that asks."""
     kind = pool.most()
-    staying = [each for each in pool.accounts if not each.owner.closing and getattr(each, kind)]
+    staying = [holding for holding in pool.accounts if not holding.owner.closing and getattr(holding, kind)]
     if kind == "unread":
         staying = _stuck(pool)
-    account = max(staying, key=lambda each: getattr(each, kind), default=asking.write_pressure.held)
+    account = max(staying, key=lambda holding: getattr(holding, kind), default=asking.write_pressure.held)
     if kind == "unfinished" or account.owner is asking:
         _end_largest(account.owner, _all_used_up(pool))
     else:

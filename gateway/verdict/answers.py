@@ -45,7 +45,7 @@ def read_health(body: bytes) -> Row:
     if not isinstance(health.get("state"), str) or not isinstance(health.get("run"), str):
         raise WrongAnswer("/health has no state and no run: is this a gateway's admin address?")
     tables, realm = _inner(health, "tables"), _inner(health, "realm")
-    problems = [each for each in _list(health.get("problems"))[:50] if isinstance(each, dict)]
+    problems = [entry for entry in _list(health.get("problems"))[:50] if isinstance(entry, dict)]
     return {
         "state": text(health["state"]),
         "run": text(health["run"]),
@@ -55,7 +55,7 @@ def read_health(body: bytes) -> Row:
         "digest": text(tables.get("digest")) or "",
         "profile": text(tables.get("profile")) or "",
         "problems": [_problem(problem) for problem in problems],
-        "warnings": [text(each) or "" for each in _list(health.get("warnings"))[:50]],
+        "warnings": [text(warning) or "" for warning in _list(health.get("warnings"))[:50]],
         "connections": number(health.get("connections")),
         "links": number(health.get("links")),
         "evidence": {name: number(_inner(health, "evidence").get(name)) for name in ("failed", "pending")},
@@ -69,7 +69,7 @@ def _problem(entry: Mapping[str, Any]) -> Row:
 
 
 def _reload(entry: Mapping[str, Any]) -> Row:
-    problems = [text(each) or "" for each in _list(entry.get("problems"))[:20]]
+    problems = [text(problem) or "" for problem in _list(entry.get("problems"))[:20]]
     return {"last_done_us": number(entry.get("last_done_us")), "problems": problems}
 
 
@@ -118,7 +118,7 @@ def escaped(value: str) -> str:
     """Without characters that steer a terminal or turn the reading direction."""
     if value.isprintable():
         return value
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in value)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in value)
 
 
 def number(value: object) -> int | float | None:

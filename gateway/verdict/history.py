@@ -69,7 +69,7 @@ def read_history(body: bytes) -> tuple[Row, list[HistoryRow]]:
 def history_row(entry: Mapping[str, Any]) -> HistoryRow:
     """What has another form than it should is left out."""
     begin_us, end_us = _whole(entry.get("begin_us")), _whole(entry.get("end_us"))
-    runs = tuple(_run_time(each) for each in _list(entry.get("runs")) if isinstance(each, dict))
+    runs = tuple(_run_time(run) for run in _list(entry.get("runs")) if isinstance(run, dict))
     numbers = {name: _whole(entry.get(name)) for name in NUMBERS}
     counts = {name: _entries(entry.get(name), width) for name, width in FAMILIES.items()}
     seconds = entry.get("seconds")
@@ -102,7 +102,7 @@ def _whole(value: object) -> int:
 def distinct(answers: Mapping[str, Sequence[HistoryRow]]) -> dict[str, Sequence[HistoryRow]]:
     """By name of the gateway. Of those that answer from the same records, the one that has the latest."""
     kept: dict[str, Sequence[HistoryRow]] = {}
-    for name, rows in sorted(answers.items(), key=lambda each: -max((row.end_us for row in each[1]), default=0)):
+    for name, rows in sorted(answers.items(), key=lambda answer: -max((row.end_us for row in answer[1]), default=0)):
         runs = _runs(rows)
         if not runs or not any(runs & _runs(others) for others in kept.values()):
             kept[name] = rows
@@ -200,12 +200,12 @@ class Sums:
         return [{"rule": f"{table}.{rule}", "count": count} for (table, rule), count in self._most("rules")]
 
     def _most(self, family: str) -> list[tuple[Key, int]]:
-        return sorted(self.counts[family].items(), key=lambda each: (-each[1], each[0]))
+        return sorted(self.counts[family].items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def by_slot(rows: Iterable[HistoryRow], step_us: int) -> dict[int, Sums]:
     """By the time at which the slot begins, in order."""
     sums: dict[int, Sums] = {}
-    for row in sorted(rows, key=lambda each: each.begin_us):
+    for row in sorted(rows, key=lambda entry: entry.begin_us):
         sums.setdefault(row.begin_us // step_us * step_us, Sums()).add(row)
     return sums

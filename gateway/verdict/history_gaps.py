@@ -52,17 +52,17 @@ def gaps(rows: Sequence[HistoryRow], begin_us: int, end_us: int, known_us: int |
             at_us, why = run.end_us, STOPPED if run.closed else KILLED
     if not runs or end_us - at_us > under_way_us(rows):
         listed.append(Gap(at_us, end_us, why))
-    return [each for each in listed if each.end_us > each.begin_us]
+    return [gap for gap in listed if gap.end_us > gap.begin_us]
 
 
 def _whole_runs(rows: Iterable[HistoryRow]) -> list[RunTime]:
     """Each run with all its rows, by its beginning."""
     runs: dict[str, RunTime] = {}
-    for each in (run for row in rows for run in row.runs):
-        known = runs.get(each.run, each)
-        begin_us, end_us = min(known.begin_us, each.begin_us), max(known.end_us, each.end_us)
-        runs[each.run] = RunTime(each.run, begin_us, end_us, known.closed or each.closed)
-    return sorted(runs.values(), key=lambda each: each.begin_us)
+    for span in (run for row in rows for run in row.runs):
+        known = runs.get(span.run, span)
+        begin_us, end_us = min(known.begin_us, span.begin_us), max(known.end_us, span.end_us)
+        runs[span.run] = RunTime(span.run, begin_us, end_us, known.closed or span.closed)
+    return sorted(runs.values(), key=lambda span: span.begin_us)
 
 
 def under_way_us(rows: Sequence[HistoryRow]) -> int:

@@ -12,15 +12,15 @@ def nearest_name(wrong: str, names: Iterable[str]) -> str:
     return best[1] if best[0] <= 2 and len(wrong) > 2 else ""
 
 
-def edits(one: str, other: str) -> int:
+def edits(word: str, other: str) -> int:
     """Letters to add, take away, replace or swap. Source: optimal string alignment."""
     before: list[int] = []
     row: list[int] = [*range(len(other) + 1)]
-    for at, letter in enumerate(one, 1):
+    for at, letter in enumerate(word, 1):
         earlier, before, row = before, row, [at]
         for to, there in enumerate(other, 1):
             cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (letter != there))
-            if at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == there:
+            if at > 1 and to > 1 and letter == other[to - 2] and word[at - 2] == there:
                 cost = min(cost, earlier[to - 2] + 1)
             row.append(cost)
     return row[-1]

@@ -98,4 +98,6 @@ def is_without_room(row: Row) -> bool:
 def _node_names(gateways: Iterable[Standing]) -> set[str]:
     """Of a store that is still being counted there is no number of events, but its limit."""
     families = ("realmgate_node_events", "realmgate_node_events_limit")
-    return {labels.get("node", "") for each in gateways for name in families for labels, _ in each.samples.all(name)}
+    return {
+        labels.get("node", "") for gateway in gateways for name in families for labels, _ in gateway.samples.all(name)
+    }

@@ -47,5 +47,5 @@ def named(row: Row) -> str:
 
 def named_all(people: Iterable[Row]) -> str:
     """The first one, and how many more there are."""
-    names = [*dict.fromkeys(named(each) for each in people)]
+    names = [*dict.fromkeys(named(peer) for peer in people)]
     return (names[0] + (f", and {len(names) - 1} more" if len(names) > 1 else "")) if names else ""

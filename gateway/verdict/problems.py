@@ -38,12 +38,12 @@ def problems(gateways: Sequence[Standing], reports: Sequence[Report], now_us: in
         *slow_peers(gateways, now_us),
         *_reconciled(reports, now_us),
     ]
-    return sorted(listed, key=lambda each: (not each.loses, _RANK.get(each.klass, 5), -each.since_us))
+    return sorted(listed, key=lambda problem: (not problem.loses, _RANK.get(problem.klass, 5), -problem.since_us))
 
 
 def open_words(listed: Sequence[Problem]) -> str:
     """How many there are, as one sentence."""
-    count, lost = len(listed), sum(each.loses for each in listed)
+    count, lost = len(listed), sum(problem.loses for problem in listed)
     words = f"{count} problem is open" if count == 1 else f"{count} problems are open"
     return f"{words}; {lost} may lose messages." if lost else f"{words}." if count else "Nothing is wrong."
 
@@ -57,10 +57,10 @@ def _gone(gateways: Iterable[Standing]) -> Iterator[Problem]:
                 since_us=gateway.answered_us or gateway.failed_us, gateways=[gateway.name],
                 remedy="look whether that gateway runs: systemctl status realmgate; its log says why it ended",
             )  # fmt: skip
-    serving = [each for each in gateways if each.serves]
-    waiting = [each for each in gateways if each.answers and each.state in WAITS]
+    serving = [standing for standing in gateways if standing.serves]
+    waiting = [standing for standing in gateways if standing.answers and standing.state in WAITS]
     if waiting and not serving:
-        names = [each.name for each in waiting]
+        names = [standing.name for standing in waiting]
         yield Problem(
             "none-serves", "fatal", f"No gateway serves; {', '.join(names)} {'waits' if len(names) == 1 else 'wait'}.",
             "gateways", "/gateways", more=str(waiting[0].health.get("detail") or ""), rule="gateways.none-serves",
@@ -73,14 +73,14 @@ def _own(gateways: Iterable[Standing]) -> Iterator[Problem]:
     for gateway in gateways:
         if gateway.failed_us:
             continue
-        for each in gateway.health.get("problems", ()):
-            about = f"{each['about']}: " if each["about"] else ""
-            keeps_out = each["kind"] == gateway.state
+        for trouble in gateway.health.get("problems", ()):
+            about = f"{trouble['about']}: " if trouble["about"] else ""
+            keeps_out = trouble["kind"] == gateway.state
             yield Problem(
-                each["kind"], "fatal" if keeps_out or each["kind"] in _LOSES else "transient",
-                f"{about}{each['kind'].replace('-', ' ')}.", "gateways", "/gateways", more=each["detail"],
-                rule=f"health.{each['kind']}", since_us=int(each["since_us"]), remedy=each["remedy"],
-                gateways=[gateway.name], loses=each["kind"] in _LOSES, **_concerned(gateway, each),
+                trouble["kind"], "fatal" if keeps_out or trouble["kind"] in _LOSES else "transient",
+                f"{about}{trouble['kind'].replace('-', ' ')}.", "gateways", "/gateways", more=trouble["detail"],
+                rule=f"health.{trouble['kind']}", since_us=int(trouble["since_us"]), remedy=trouble["remedy"],
+                gateways=[gateway.name], loses=trouble["kind"] in _LOSES, **_concerned(gateway, trouble),
             )  # fmt: skip
 
 
@@ -120,7 +120,11 @@ def _is_unanswered(row: Row) -> bool:
 
 
 def _differing(gateways: Iterable[Standing]) -> Iterator[Problem]:
-    digests = {each.name: str(each.health["digest"]) for each in gateways if each.answers and each.health["digest"]}
+    digests = {
+        gateway.name: str(gateway.health["digest"])
+        for gateway in gateways
+        if gateway.answers and gateway.health["digest"]
+    }
     if len({*digests.values()}) > 1:
         which = ", ".join(f"{name} {digest[:8]}" for name, digest in digests.items())
         yield Problem(
@@ -141,7 +145,7 @@ def _reconciled(reports: Sequence[Report], now_us: int) -> Iterator[Problem]:
             f"The last reconciliation is {last.verdict}.", "reconciliation", "/reconciliation", more=last.sentence,
             rule="reconciliation.verdict", since_us=last.at_us,
             remedy="read the report: each finding says what to do",
-            loses=any(one["class"] == "P1" for one in last.classes),
+            loses=any(row["class"] == "P1" for row in last.classes),
         )  # fmt: skip
     elif passed:
         yield Problem(

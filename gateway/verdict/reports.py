@@ -67,7 +67,7 @@ class Reports:
         self._known = {path: self._one(path) for path in paths.values()}
         newest = sorted((report for _, report in self._known.values()), key=lambda report: -report.at_us)[:REPORTS]
         names = Counter(report.name for report in newest)
-        return [each if names[each.name] == 1 else _numbered(each, at) for at, each in enumerate(newest, 1)]
+        return [entry if names[entry.name] == 1 else _numbered(entry, at) for at, entry in enumerate(newest, 1)]
 
     def _one(self, path: Path) -> tuple[tuple[int, int], Report]:
         try:
@@ -86,8 +86,8 @@ def _numbered(report: Report, number: int) -> Report:
 
 def _manifests(directory: Path) -> Iterator[Path]:
     try:
-        inner = sorted((each for each in directory.iterdir() if (each / MANIFEST).is_file()), reverse=True)
-        yield from (each / MANIFEST for each in [directory, *inner[:REPORTS]] if (each / MANIFEST).is_file())
+        inner = sorted((path for path in directory.iterdir() if (path / MANIFEST).is_file()), reverse=True)
+        yield from (path / MANIFEST for path in [directory, *inner[:REPORTS]] if (path / MANIFEST).is_file())
     except OSError:
         return
 
@@ -117,12 +117,12 @@ def _report(content: Mapping[str, Any], path: Path, name: str, at_us: int) -> Re
         sentence=text(content.get("sentence")) or "",
         window=text(content.get("window", {}).get("name")) or "",
         complete=content.get("complete") is True,
-        classes=[_class(one) for one in content.get("classes", ())][:50],
+        classes=[_class(row) for row in content.get("classes", ())][:50],
         difference=None if difference is None else int(difference),
         runs=len(content.get("runs", ())),
         has_page=(path.parent / PAGE).is_file(),
         acknowledged=int(number(content.get("acknowledged", {}).get("messages")) or 0),
-        entries=[_entry(one) for one in content.get("acknowledged", {}).get("entries", ())][:_ENTRIES],
+        entries=[_entry(entry) for entry in content.get("acknowledged", {}).get("entries", ())][:_ENTRIES],
         since=_since(path.parent / SINCE),
     )
 
@@ -130,10 +130,10 @@ def _report(content: Mapping[str, Any], path: Path, name: str, at_us: int) -> Re
 _ENTRIES = 100
 
 
-def _entry(one: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {name: text(one.get(name)) or "" for name in ("id", "node", "until", "by", "reason")}
-    counts = {name: int(number(one.get(name)) or 0) for name in ("messages", "acknowledged")}
-    return {**texts, **counts, "expired": one.get("expired") is True, "found": one.get("found") is True}
+def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {name: text(entry.get(name)) or "" for name in ("id", "node", "until", "by", "reason")}
+    counts = {name: int(number(entry.get(name)) or 0) for name in ("messages", "acknowledged")}
+    return {**texts, **counts, "expired": entry.get("expired") is True, "found": entry.get("found") is True}
 
 
 def _since(path: Path) -> dict[str, int]:
@@ -147,11 +147,11 @@ def _since(path: Path) -> dict[str, int]:
         return {}
 
 
-def _class(one: Mapping[str, Any]) -> dict[str, Any]:
-    nodes = [text(node) or "" for node in one.get("nodes", ())][:20]
+def _class(row: Mapping[str, Any]) -> dict[str, Any]:
+    nodes = [text(node) or "" for node in row.get("nodes", ())][:20]
     return {
-        "class": text(one["class"]) or "",
-        "severity": text(one.get("severity")) or "",
-        "count": int(number(one["count"]) or 0),
+        "class": text(row["class"]) or "",
+        "severity": text(row.get("severity")) or "",
+        "count": int(number(row["count"]) or 0),
         "nodes": nodes,
     }

@@ -232,11 +232,11 @@ def _error(item: Node, problems: list[Problem]) -> NativeError | None:
 def _codes(item: Node, log: str, places: dict[str, int], problems: list[Problem]) -> list[str]:
     node = item.get(log)
     codes = []
-    for each in node.sequence() if node is not None and node.is_sequence else ():
-        code = str(each.content)
+    for entry in node.sequence() if node is not None and node.is_sequence else ():
+        code = str(entry.content)
         if code in places:
-            problems.append(each.problem(f"{code} stands on line {places[code]} too", "keep one"))
-        places.setdefault(code, each.line)
+            problems.append(entry.problem(f"{code} stands on line {places[code]} too", "keep one"))
+        places.setdefault(code, entry.line)
         codes.append(code)
     return codes
 

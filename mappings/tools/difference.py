@@ -76,17 +76,17 @@ def compare(old: Mapping[tuple[str, str], Expanded], new: Mapping[tuple[str, str
     return [*_classified_otherwise(old.get(CLASSES), new.get(CLASSES)), *groups.values()]
 
 
-def _as_fine_as(one: Expanded, other: Expanded) -> Expanded:
+def _as_fine_as(side: Expanded, other: Expanded) -> Expanded:
     """Errors with one answer whatever the facts, where the other side distinguishes facts: a line for each of them.
     Which facts matter is the last of a line's own."""
     apart: dict[Facts, list[Facts]] = {}
     for facts in other.cells:
         apart.setdefault(facts[:-1], []).append(facts)
     cells: dict[Facts, tuple[str, str]] = {}
-    for facts, cell in one.cells.items():
+    for facts, cell in side.cells.items():
         alike = apart.get(facts[:-1], []) if not facts[-1][1] else []
         cells.update(dict.fromkeys(alike or [facts], cell))
-    return Expanded(one.axes, cells)
+    return Expanded(side.axes, cells)
 
 
 def read_classes(text: str) -> Expanded:
@@ -195,5 +195,5 @@ def _listed(values: list[str]) -> str:
 def _possible(group: Group, sides: Iterable[Mapping[tuple[str, str], Expanded]]) -> set[Facts]:
     """The possible combinations of a group's table, with its axes."""
     axes = tuple(axis for axis, _ in group.combinations[0])
-    cases = {facts for side in sides for (_, name), one in side.items() if name == group.table for facts in one.cells}
+    cases = {facts for side in sides for (_, name), grid in side.items() if name == group.table for facts in grid.cells}
     return {facts for facts in cases if tuple(axis for axis, _ in facts) == axes} | set(group.combinations)

@@ -79,8 +79,8 @@ def _when(words: TableWords) -> dict[str, Any]:
         axes[NODE_CLASS] = _CLASS
     return _object(
         {
-            axis: {"oneOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]}
-            for axis, one in axes.items()
+            axis: {"oneOf": [schema, {"type": "array", "items": schema, "minItems": 1, "uniqueItems": True}]}
+            for axis, schema in axes.items()
         }
     )
 

@@ -102,4 +102,4 @@ class Authorizer:
 
 def log_allows(access_lists: AccessLists, subject: Subject, operations: Collection[str], topic: str) -> bool:
     user = LOG_ANONYMOUS if subject == ANONYMOUS else subject.user
-    return all(access_lists.allow(user, _OPERATIONS[each], topic) for each in operations if each in _OPERATIONS)
+    return all(access_lists.allow(user, _OPERATIONS[right], topic) for right in operations if right in _OPERATIONS)

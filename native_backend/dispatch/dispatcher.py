@@ -238,16 +238,16 @@ class Dispatcher(Backlog):
         journal, keys = self.context.journal, self.keys()
         if journal.busy or self.context.preparing:
             waiting = [settlement for item in journal.items() for settlement in settlements_of(item)]
-            yield from (each for each in (*waiting, *self.context.preparing) if each.keeper.keys() == keys)
+            yield from (entry for entry in (*waiting, *self.context.preparing) if entry.keeper.keys() == keys)
 
     def ending(self) -> Intervals:
         """What ends as soon as the journal holds it; it is there again if that fails."""
-        runs = [run for each in self._under_way() if each.operation in ENDS for run in each.runs]
+        runs = [run for settlement in self._under_way() if settlement.operation in ENDS for run in settlement.runs]
         return Intervals((first, last) for first, last, _, _ in runs)
 
     def is_returning(self, link: Consumer) -> bool:
         """Whether something that link gave back is not there yet."""
-        return any(each.link is link and each.operation == "return" for each in self._under_way())
+        return any(settlement.link is link and settlement.operation == "return" for settlement in self._under_way())
 
     def restore(self, settlement: Settlement) -> None:
         if settlement.link is not None and not settlement.reserved:

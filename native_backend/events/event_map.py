@@ -75,8 +75,8 @@ class EventMap:
         """Forget the blocks that lie below `bound`, but for the one that it is in."""
         block = bound >> _SHIFT
         self._whole.remove_below(block)
-        for each in self._within(0, block):
-            del self._masks[each]
+        for number in self._within(0, block):
+            del self._masks[number]
 
     def _fill(self, block: int, at: int, count: int) -> None:
         if block in self._whole:

@@ -52,7 +52,7 @@ def tally(
     events.pass_time(now_ms)
     low, acked = max(state.low, events.first), state.acked.copy()
     end = max(events.counted_to, low)
-    given = [each.copy() for each in given]
+    given = [intervals.copy() for intervals in given]
     delayed = _Resting(events.future.copy())
     for first, last in state.delayed.later(now_ms):
         if delayed.add(first, last):
@@ -71,7 +71,7 @@ def tally(
             yield None
     expired = resting = 0
     for at, (first, last) in enumerate(_not_in(acked, events.expired.copy(), low), 1):
-        expired += events.map.count(first, last + 1) - sum(_overlap(each, first, last) for each in given)
+        expired += events.map.count(first, last + 1) - sum(_overlap(intervals, first, last) for intervals in given)
         delayed.ranges.discard(first, last)
         if at % _STEP == 0:
             yield None

@@ -336,7 +336,7 @@ class StoreWindows:
         self.release(cursor)
         now_s, turn_s = self.clock.monotonic_s(), self.limits.reader_turn_s
         if len(self._lagging) >= self.limits.readers:
-            over = (each for each in self._lagging if each.tail is not None and each.tail.is_over(now_s, turn_s))
+            over = (taker for taker in self._lagging if taker.tail is not None and taker.tail.is_over(now_s, turn_s))
             if (oldest := next(over, None)) is None:
                 return None
             self.release(oldest)

@@ -127,13 +127,13 @@ def newest_sets(
         snapshot = sets.setdefault((store, durable), {}).setdefault(record.get("set"), _Set())
         snapshot.parts[record.get("part", 0)] = record
         keys.setdefault((store, durable), []).append(key)
-    for each, found_sets in sets.items():
+    for pair, found_sets in sets.items():
         newest: list[dict[str, Any]] = []
         for complete_set in found_sets.values():
             parts = [complete_set.parts[part] for part in sorted(complete_set.parts)]
             if complete_set.is_complete and (not newest or parts[0]["journal"] >= newest[0]["journal"]):
                 newest = parts
-        yield each, newest, tuple(keys[each])
+        yield pair, newest, tuple(keys[pair])
 
 
 def decode_snapshot(parts: list[dict[str, Any]], keys: tuple[bytes, ...]) -> Recovered:

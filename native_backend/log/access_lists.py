@@ -45,7 +45,7 @@ class AccessLists:
 
     def allow(self, user: str, operation: Operation, topic: str) -> bool:
         concerned = [*self._of.get("User:" + user, ()), *self._of.get(EVERYBODY, ())]
-        found = [entry for entry in concerned if entry.operation in (operation, "ALL") and entry.concerns(topic)]
-        if not all(entry.allows for entry in found):
+        matches = [entry for entry in concerned if entry.operation in (operation, "ALL") and entry.concerns(topic)]
+        if not all(entry.allows for entry in matches):
             return False
-        return any(entry.host == "*" for entry in found)
+        return any(entry.host == "*" for entry in matches)

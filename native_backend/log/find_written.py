@@ -50,12 +50,12 @@ def _look_back(
 def _range(
     log: Log, topic: str, partition: int, start: int, end: int, deadline_s: float
 ) -> list[tuple[int, bytes | None, bytes | None]]:
-    found: list[tuple[int, bytes | None, bytes | None]] = []
+    rows: list[tuple[int, bytes | None, bytes | None]] = []
     while start < end:
         records = log.control.read_range(topic, partition, start, _STEP, deadline_s)
         columns = zip(records.offsets, records.keys, records.values, strict=True)
-        found += [each for each in columns if each[0] < end]
+        rows += [row for row in columns if row[0] < end]
         if records.next <= start:
             break
         start = records.next
-    return found
+    return rows

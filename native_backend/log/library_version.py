@@ -15,11 +15,11 @@ class WrongLibrary(ImportError):
     """Nothing is to be served with it; the text names both versions and what to do."""
 
 
-def require(library: str, found: Version, first: Version, below: Version, remedy: str) -> None:
-    """Raises `WrongLibrary` unless `first <= found < below`."""
-    if not first <= found < below:
+def require(library: str, loaded: Version, first: Version, below: Version, remedy: str) -> None:
+    """Raises `WrongLibrary` unless `first <= loaded < below`."""
+    if not first <= loaded < below:
         raise WrongLibrary(
-            f"{library} {_text(found)} is loaded, and this release is built for {_text(first)} and later below "
+            f"{library} {_text(loaded)} is loaded, and this release is built for {_text(first)} and later below "
             f"{_text(below)}: {remedy}"
         )
 

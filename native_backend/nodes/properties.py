@@ -82,7 +82,7 @@ def encode_acl(acl: tuple[Grant, ...]) -> list[dict[str, Any]]:
 
 
 def decode_acl(acl: list[dict[str, Any]]) -> tuple[Grant, ...]:
-    return tuple(Grant(each["who"], frozenset(each["operations"])) for each in acl)
+    return tuple(Grant(grant["who"], frozenset(grant["operations"])) for grant in acl)
 
 
 def encode_properties(properties: Properties) -> dict[str, Any]:

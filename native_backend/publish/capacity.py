@@ -82,7 +82,7 @@ class CountedStore:
 
     def is_counted(self) -> bool:
         """All stores of the node, each to its end: one that is read in part would seem to have room."""
-        return all(each.is_whole for each in self.group)
+        return all(store.is_whole for store in self.group)
 
     @property
     def size_bytes(self) -> int | None:
@@ -91,14 +91,14 @@ class CountedStore:
 
     def _count_group(self) -> None:
         """Also where a reading broke off."""
-        for each in self.group:
-            if not each.is_whole:
-                each._scan()
+        for store in self.group:
+            if not store.is_whole:
+                store._scan()
 
     def _counted(self) -> tuple[int, int]:
         """Events and octets of the whole node, as far as they are counted."""
-        counted = [each.occupancy for each in self.group if each.occupancy is not None]
-        return sum(one.count for one in counted), sum(one.size_bytes for one in counted)
+        counted = [store.occupancy for store in self.group if store.occupancy is not None]
+        return sum(occupancy.count for occupancy in counted), sum(occupancy.size_bytes for occupancy in counted)
 
     def _admit(self, occupancy: Occupancy, keys: Strings, values: Strings, owner: Any) -> None:
         sizes = [*map(len, values)]
@@ -120,10 +120,10 @@ class CountedStore:
         properties, fit = self.node.properties, len(sizes)
         count, size = self._counted()
         if properties.capacity_events:
-            under_way = sum(each._appended for each in self.group)
+            under_way = sum(store._appended for store in self.group)
             fit = min(fit, max(0, properties.capacity_events - count - under_way))
         if properties.capacity_bytes:
-            room = properties.capacity_bytes - size - sum(each._appended_bytes for each in self.group)
+            room = properties.capacity_bytes - size - sum(store._appended_bytes for store in self.group)
             for at in range(fit):
                 room -= sizes[at]
                 if room < 0:
@@ -216,10 +216,10 @@ class CountedStore:
         return self._state_of(self.node.store, QUEUE) if self.node.kind == "queue" else None
 
     def _settle_all(self) -> None:
-        for each in self.group:
-            state = each._state()
-            if state is not None and each.occupancy is not None:
-                each.occupancy.settle(state.low)
+        for store in self.group:
+            state = store._state()
+            if state is not None and store.occupancy is not None:
+                store.occupancy.settle(state.low)
 
     # -- counting what is there
 
@@ -246,8 +246,8 @@ class CountedStore:
         self._scanning = False
         if isinstance(scanned, LogError):
             _LOG.warning("cannot count the events of node %r: %s", self.node.name, scanned)
-            for each in self.group:
-                each._refuse_waiting(scanned)
+            for store in self.group:
+                store._refuse_waiting(scanned)
             return
         start, records = scanned
         if self.occupancy is None:
@@ -275,8 +275,8 @@ class CountedStore:
             return
         self.is_whole = True
         if self.is_counted():
-            for each in self.group:
-                each._admit_waiting()
+            for store in self.group:
+                store._admit_waiting()
         self._evict()
 
     def _is_hidden(self, occupancy: Occupancy) -> bool:
@@ -295,25 +295,25 @@ class CountedStore:
             self._asking.popleft()(None)
 
     def _refuse_waiting(self, error: LogError) -> None:
-        for each in self.group:  # they wait for each other
-            while each._waiting:
-                keys, _, owner = each._waiting.popleft()
+        for store in self.group:  # they wait for each other
+            while store._waiting:
+                keys, _, owner = store._waiting.popleft()
                 native = error.failure.code or error.failure.cause
                 self._context.answer(Published(owner, 0, [-1] * len(keys), "unavailable", native))
-            while each._asking:
-                each._asking.popleft()(error)
+            while store._asking:
+                store._asking.popleft()(error)
 
     # -- making room
 
     def _evict(self) -> None:
         """The store of the node that has most gives up its oldest events, but for the last one."""
         properties = self.node.properties
-        if properties.honour_capacity or not self.is_counted() or any(each._evicting for each in self.group):
+        if properties.honour_capacity or not self.is_counted() or any(store._evicting for store in self.group):
             return
         self._settle_all()
         count, size = self._counted()
         by_count = bool(properties.capacity_events) and count > properties.capacity_events
-        most = max(self.group, key=lambda each: each._weight(by_count))
+        most = max(self.group, key=lambda store: store._weight(by_count))
         if most.occupancy is not None:
             events = properties.capacity_events and max(1, properties.capacity_events - count + most.occupancy.count)
             octets = properties.capacity_bytes and max(1, properties.capacity_bytes - size + most.occupancy.size_bytes)

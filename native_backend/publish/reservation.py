@@ -59,8 +59,8 @@ class Reservation:
         for counted_store, (_, sizes) in self._rooms.items():
             room = counted_store.reserve(sizes)
             if room < len(sizes):
-                for each in reserved:
-                    each.release(self._rooms[each][1])
+                for store in reserved:
+                    store.release(self._rooms[store][1])
                 return Full(counted_store.node.name, room)
             reserved.append(counted_store)
         return None

@@ -83,7 +83,7 @@ class SettingsWatch:
         if seen is None:
             return
         known = self._topics()
-        for topic in [each for each in topics if each in known]:  # a node may have been deleted meanwhile
+        for topic in [name for name in topics if name in known]:  # a node may have been deleted meanwhile
             if (state := seen.topics.get(topic)) is not None:
                 self._found[topic] = list(faults(topic, state, known[topic][1], seen.brokers))
             elif topic in self._own or topic in seen.unread:  # one of a node that is not there has a trouble of its own
@@ -100,13 +100,13 @@ class SettingsWatch:
         else:
             troubles.end("topic-settings-unread")
         each_of: dict[tuple[Kind, str], list[str]] = {}
-        for topic in [each for each in self._found if each in known]:
+        for topic in [name for name in self._found if name in known]:
             for fault in self._found[topic]:
                 place = _KINDS[fault.grade], known[topic][0]
                 each_of.setdefault(place, []).append(f"{fault.detail} ({fault.remedy})")
         for trouble in troubles.present():
             if trouble.kind in _KINDS.values() and (trouble.kind, trouble.about) not in each_of:
                 troubles.end(trouble.kind, trouble.about)
-        for (kind, about), each in each_of.items():
-            more = f"; and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
-            troubles.begin(kind, "; ".join(each[:_SHOWN]) + more, about)
+        for (kind, about), details in each_of.items():
+            more = f"; and {len(details) - _SHOWN} more" if len(details) > _SHOWN else ""
+            troubles.begin(kind, "; ".join(details[:_SHOWN]) + more, about)

@@ -48,8 +48,8 @@ class TopicWatch:
         nodes, self.used = {node.name: node for node in self.used.values()} | self._of_round(), {}
         if nodes:
             self._looking = True
-            each = list(nodes.values())
-            self._context.worker.submit(lambda: self._find(each), lambda topics: self._found(each, topics))
+            batch = list(nodes.values())
+            self._context.worker.submit(lambda: self._find(batch), lambda topics: self._found(batch, topics))
 
     def _of_round(self) -> dict[str, Node]:
         """The next few of all nodes."""

@@ -90,11 +90,11 @@ class Counting:
         until_s, now_ms = min(until_s, now_s() + limits.count_close_s), self._context.clock.epoch_us() // 1000
         for _ in range(2):  # where it ends; then, what there is up to there
             self._renew()
-            self._work = deque(each for each in self._context.events.values() if each.is_open(now_ms) or not each.known)
+            self._work = deque(part for part in self._context.events.values() if part.is_open(now_ms) or not part.known)
             while self._work and (left_s := until_s - now_s()) > 0:
                 stretches = [self._stretch(self._work.popleft())]
                 try:
-                    self._looked(stretches, [_look(log, each, self._read, left_s) for each in stretches])
+                    self._looked(stretches, [_look(log, stretch, self._read, left_s) for stretch in stretches])
                 except LogError as error:
                     _LOG.info("cannot count events now: %s", error)
                     return

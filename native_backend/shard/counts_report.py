@@ -33,7 +33,7 @@ def report(
         return
     durables, channels = depths.durables(), depths.channels()
     if command.node:
-        durables = [each for each in durables if each[0].name == command.node]
+        durables = [pair for pair in durables if pair[0].name == command.node]
         channels = [node for node in channels if node.name == command.node]
     begin, end = command.eid, command.eid + command.count
     rows: list[list[object]] = []

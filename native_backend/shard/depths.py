@@ -76,7 +76,7 @@ class Depths:
         given: list[Intervals] = []
         unsettled = 0
         if dispatch is not None:
-            given = [each for link in dispatch.links for each in (link.outstanding, link.reserved) if each]
+            given = [ranges for link in dispatch.links for ranges in (link.outstanding, link.reserved) if ranges]
             unsettled = dispatch.away + sum(link.outstanding.count() for link in dispatch.links)
         yield from tally(events, self.state(durable), given, unsettled, self._context.clock.epoch_us() // 1000)
 

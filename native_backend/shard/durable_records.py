@@ -25,11 +25,11 @@ def begin_durable(context: RealmContext, node: Node, name: str, journal: int, be
     """A new durable; a queue's (should its record be missing) begins with the queue. Blocks; raises LogError."""
     log, deadline_s = context.log, context.limits.control_deadline_s
     parts = node.parts
-    each = [start_bounds(context, part, begins.start) for part in parts]
+    bounds = [start_bounds(context, part, begins.start) for part in parts]
     if name == QUEUE:
-        durable = queue_durable(context.prefix, node, [first for first, _ in each], journal)
+        durable = queue_durable(context.prefix, node, [first for first, _ in bounds], journal)
     else:
-        columns = zip(parts, each, strict=True)
+        columns = zip(parts, bounds, strict=True)
         places = [start_of(begins.start, log, part, its, deadline_s) for part, its in columns]
         channel = channel_durable(context.prefix, node, name, places, journal)
         durable = replace(channel, terms=begins.terms, owner=begins.owner)

@@ -28,7 +28,7 @@ def evict(
     for key, dispatch in opened.items():
         if key[0] == store:
             dispatch.evict(bound)
-    for key, each in recovered.items():
+    for key, entry in recovered.items():
         if key[0] == store:
-            each.state.evict(bound)
+            entry.state.evict(bound)
     return len(recovered) > known

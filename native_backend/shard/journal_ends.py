@@ -71,7 +71,7 @@ class JournalEnds:
 
     def _renew(self, end: int) -> list[Durable]:
         """What the journal says from here on is of these durables. Blocks; raises LogError."""
-        renewed = [replace(each, journal=end) for each in [*self._metadata.durables.values()] if each.journal > end]
+        renewed = [replace(entry, journal=end) for entry in [*self._metadata.durables.values()] if entry.journal > end]
         for durable in renewed:
             write_durable(self._context, durable)
         return renewed

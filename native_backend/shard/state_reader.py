@@ -75,7 +75,7 @@ def observe(log: Log, prefix: str, metadata: Metadata, node: Node | None = None)
         if wrong is None:
             begin, end = log.control.bounds(part.topic, part.partition)
         observed.append(StoredState(part, durable, state, begin, end, wrong))
-    return sorted(observed, key=lambda one: (one.node.name, one.durable.name, one.node.partition))
+    return sorted(observed, key=lambda row: (row.node.name, row.durable.name, row.node.partition))
 
 
 def count_stored(log: Log, prefix: str, metadata: Metadata, nodes: Sequence[Node]) -> Counted:
@@ -83,14 +83,14 @@ def count_stored(log: Log, prefix: str, metadata: Metadata, nodes: Sequence[Node
     consumer had is to be given again."""
     now_ms, counted, left = SystemClock().epoch_us() // 1000, Counted(), COUNTED_MAX
     observed = [
-        one for one in observe(log, prefix, metadata, nodes[0] if len(nodes) == 1 else None) if one.broken is None
+        row for row in observe(log, prefix, metadata, nodes[0] if len(nodes) == 1 else None) if row.broken is None
     ]
     for node in nodes:
         for part in node.parts:
-            its = [one for one in observed if one.node.store == part.store]
+            its = [row for row in observed if row.node.store == part.store]
             if not its and node.kind == "queue":
                 continue
-            lows = [one.state.low for one in its] if node.kind == "queue" else [0]
+            lows = [row.state.low for row in its] if node.kind == "queue" else [0]
             try:
                 events = _events(log, part, min(lows), left, now_ms)
             except LogError as error:
@@ -100,9 +100,9 @@ def count_stored(log: Log, prefix: str, metadata: Metadata, nodes: Sequence[Node
             if events is None:
                 continue
             left -= events.counted_to - max(events.first, min(lows))
-            for one in its:
-                steps = [step for step in tally(events, one.state, (), 0, now_ms) if step is not None]
-                counted[part.store, one.durable.name] = steps[0].counts
+            for row in its:
+                steps = [step for step in tally(events, row.state, (), 0, now_ms) if step is not None]
+                counted[part.store, row.durable.name] = steps[0].counts
             if node.kind == "channel":
                 kept = events.messages(now_ms)
                 counted[part.store, ""] = MessageCounts(kept, kept, 0, 0)

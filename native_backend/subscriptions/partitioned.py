@@ -59,8 +59,8 @@ def eids_of(packed: list[int]) -> list[int]:
 def by_partition(packed: list[int]) -> dict[int, list[int]]:
     """Which elements are of which store."""
     positions: dict[int, list[int]] = {}
-    for at, one in enumerate(packed):
-        positions.setdefault(one >> _SHIFT, []).append(at)
+    for at, eid in enumerate(packed):
+        positions.setdefault(eid >> _SHIFT, []).append(at)
     return positions
 
 

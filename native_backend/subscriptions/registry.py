@@ -160,7 +160,7 @@ class SubscriptionRegistry:
         if not request.only_here:
             return True
         named = self._lifetimes.named(request.names or DurableName(name))
-        others = [each for each in named if each.node != request.node.name and self._its_own(request, each)]
+        others = [durable for durable in named if durable.node != request.node.name and self._its_own(request, durable)]
         if any(self._shard.is_in_use(other.store, other.name) for other in others):
             return False
         for other in others:

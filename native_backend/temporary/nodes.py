@@ -110,8 +110,8 @@ class TemporaryNodes:
         if self._writing or not self._writes:
             return
         self._writing, writes, self._writes = True, self._writes, []
-        keys = [key for each, _, _ in writes for key in each]
-        values = [value for _, each, _ in writes for value in each]
+        keys = [key for batch, _, _ in writes for key in batch]
+        values = [value for _, batch, _ in writes for value in batch]
         context, topic = self._context, realm_topic(self._context.prefix)
 
         def written(result: list[int] | LogError) -> None:

@@ -35,7 +35,7 @@ def acknowledge(arguments: argparse.Namespace, out: TextIO, now_us: int) -> int:
         raise SettingsError(f"--until {until} is over: today is {today}, UTC")
     with opened(arguments) as place:
         record = _last(kept.read(place.history))
-        cause = next((one for one in record.findings if one.id == arguments.acknowledge), None)
+        cause = next((finding for finding in record.findings if finding.id == arguments.acknowledge), None)
         if cause is None:
             sys.stderr.write(f"reconcile: {_no_such(arguments.acknowledge, record)}\n")
             return NO_SUCH_FINDING
@@ -73,16 +73,16 @@ def read_acknowledged(file: Path | None, out: Folder) -> Acknowledged:
     return parse(content or b"", f"{folder / name}")
 
 
-def _last(found: kept.Kept) -> Record:
-    if found.damaged and (not found.names or found.damaged[-1].name > found.names[-1]):
-        raise SettingsError(found.words_of_damaged()[-1])
-    if not found.records:
-        raise SettingsError(f"there is no record in {found.directory}: name by --out the directory of a report")
-    return found.records[-1]
+def _last(history: kept.Kept) -> Record:
+    if history.damaged and (not history.names or history.damaged[-1].name > history.names[-1]):
+        raise SettingsError(history.words_of_damaged()[-1])
+    if not history.records:
+        raise SettingsError(f"there is no record in {history.directory}: name by --out the directory of a report")
+    return history.records[-1]
 
 
 def _no_such(name: str, record: Record) -> str:
-    names = [one.id for one in record.findings]
+    names = [finding.id for finding in record.findings]
     more = f" and {len(names) - _SHOWN + record.left_out} more" if len(names) > _SHOWN else ""
     there = f"it has {', '.join(names[:_SHOWN])}{more}" if names else "it has none"
     return f"the last reconciliation has no finding {name}: {there}"

@@ -23,9 +23,9 @@ def show(arguments: argparse.Namespace, out: TextIO) -> int:
     with opened(arguments) as place:
         if not place.history.exists():
             raise SettingsError(f"there is no {place.history}: name a report's directory by --out, or --history-in")
-        found = kept.read(place.history)
+        history = kept.read(place.history)
     if arguments.json:
-        out.write(orjson.dumps(trend.document(found), option=orjson.OPT_INDENT_2).decode() + "\n")
+        out.write(orjson.dumps(trend.document(history), option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
-        out.write(trend.write(found))
-    return DAMAGED if found.damaged else READ
+        out.write(trend.write(history))
+    return DAMAGED if history.damaged else READ

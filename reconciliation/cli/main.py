@@ -56,15 +56,15 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
             return _fetch(arguments.fetch_jars, dict(arguments.conf), out)
         realm = load_realm(arguments.config)
         window = window_of(arguments)
-        asked = Asked(arguments.master, dict(arguments.conf))
-        spark.check(asked)
+        options = Asked(arguments.master, dict(arguments.conf))
+        spark.check(options)
         jars = jars_of(realm, arguments.jars)
         place = named(arguments.out)
         file = arguments.acknowledged
         known = None if isinstance(place, str) else read_acknowledged(file, LocalFolder(place))  # before Spark starts
         extent = landing.extent_of(realm)
         with scratch_of(place) as scratch:
-            session = spark.start(scratch, offsets=extent.offsets, jars=jars, asked=asked)
+            session = spark.start(scratch, offsets=extent.offsets, jars=jars, options=options)
             try:
                 directory = folder(place, session, scratch)
                 state = None if arguments.state is None else folder(named(arguments.state), session, scratch)

@@ -65,10 +65,10 @@ def opened(arguments: argparse.Namespace) -> Iterator[Places]:
             assert local is not None
             yield Places(local / HISTORY, local)
         return
-    asked = Asked(arguments.master, dict(arguments.conf))
-    spark.check(asked)
+    options = Asked(arguments.master, dict(arguments.conf))
+    spark.check(options)
     with scratch_of("") as scratch:
-        session = spark.start(scratch, offsets=0, jars=[], asked=asked)
+        session = spark.start(scratch, offsets=0, jars=[], options=options)
         try:
             at = None if out is None else folder(out, session, scratch)
             yield Places(history_of(arguments, session, scratch), at)

@@ -52,21 +52,21 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
     try:
         realm = load_realm(arguments.config)
         question = _question(arguments)
-        asked = Asked(arguments.master, dict(arguments.conf))
-        spark.check(asked)
-        _check_place(asked, arguments.out)
+        options = Asked(arguments.master, dict(arguments.conf))
+        spark.check(options)
+        _check_place(options, arguments.out)
         jars = jars_of(realm, arguments.jars)
         extent = landing.extent_of(realm).only(realm.prefix, KINDS)
         with tempfile.TemporaryDirectory(prefix="realmgate-what-if-") as temporary:
             directory = arguments.out or Path(temporary)
             with scratch_of(directory) as scratch:
-                session = spark.start(scratch, offsets=extent.offsets * _RECORD_OFFSETS, jars=jars, asked=asked)
+                session = spark.start(scratch, offsets=extent.offsets * _RECORD_OFFSETS, jars=jars, options=options)
                 try:
-                    told = run(session, realm, extent, question, directory)
+                    answer = run(session, realm, extent, question, directory)
                 finally:
                     session.stop()
-        _write(told, arguments, out)
-        return ALIKE if is_alike(told) else DIFFERENT
+        _write(answer, arguments, out)
+        return ALIKE if is_alike(answer) else DIFFERENT
     except (SettingsError, SourceError, SetupError, OSError) as error:
         sys.stderr.write(f"what-if: {error}\n")
     except (PySparkException, Py4JError) as error:
@@ -83,28 +83,28 @@ def run(session: SparkSession, realm: Realm, extent: Extent, question: Question,
         landed = landing.land(realm, extent, session, folder, KINDS, progress.note)
         unreadable: list[str] = []
         answer = what_if(session, landed, stored_tables(landed, unreadable), question, progress.begin)
-        unread = [*(one.words for one in landed.extent.unread), *unreadable]
+        unread = [*(gap.words for gap in landed.extent.unread), *unreadable]
         progress.end("done")
     return document(answer, question, place(realm), unread)
 
 
-def _write(told: dict[str, Any], arguments: argparse.Namespace, out: TextIO) -> None:
-    as_json, words = json.dumps(told, indent=1) + "\n", text.write(told)
+def _write(answer: dict[str, Any], arguments: argparse.Namespace, out: TextIO) -> None:
+    as_json, words = json.dumps(answer, indent=1) + "\n", text.write(answer)
     if arguments.out is not None:
         (arguments.out / f"{REPORT}.json").write_text(as_json)
         (arguments.out / f"{REPORT}.txt").write_text(words)
     out.write(as_json if arguments.json else words)
 
 
-def _check_place(asked: Asked, out: Path | None) -> None:
+def _check_place(options: Asked, out: Path | None) -> None:
     """Executors elsewhere do not see the temporary directory of this machine."""
-    master = asked.master or (spark.submitted() or {}).get(MASTER, "local")
+    master = options.master or (spark.submitted() or {}).get(MASTER, "local")
     if out is None and not master.startswith("local"):
         raise SettingsError(f"--master {master}: name --out DIR, on a file system that the executors have, too")
 
 
 def _question(arguments: argparse.Namespace) -> Question:
-    assumed = dict(each.split("=", 1) for each in arguments.assume)
+    assumed = dict(assumption.split("=", 1) for assumption in arguments.assume)
     tables = _read_tables(arguments.tables)
     return Question(arguments.name or str(arguments.tables), tables, window_of(arguments), assumed, arguments.lines)
 

@@ -74,10 +74,10 @@ NOTHING = Acknowledged(FILE)
 def parse(content: bytes, file: str) -> Acknowledged:
     """Raises SettingsError."""
     reader = _Reader(file)
-    found = reader.read(content)
+    acknowledged = reader.read(content)
     if reader.problems:
         raise SettingsError("\n".join(reader.problems))
-    return found
+    return acknowledged
 
 
 def day_of(text: str) -> date:
@@ -89,12 +89,12 @@ def day_of(text: str) -> date:
 
 def line_of(text: str) -> str:
     """A name or a reason, as it is kept. Raises ValueError."""
-    said = text.strip()
-    if not said:
+    line = text.strip()
+    if not line:
         raise ValueError("it is empty")
-    if len(said) > TEXT_MAX or not said.isprintable():
+    if len(line) > TEXT_MAX or not line.isprintable():
         raise ValueError(f"it is no line of text of at most {TEXT_MAX} characters")
-    return said
+    return line
 
 
 class _Reader:
@@ -129,16 +129,16 @@ class _Reader:
         if not isinstance(node, yaml.MappingNode):
             self._problem(node.start_mark.line + 1, f"{_TOP} is no mapping", _COMMAND)
             return Acknowledged(self.file)
-        found: dict[str, Acknowledgement] = {}
+        entries: dict[str, Acknowledgement] = {}
         for key, value in node.value:
-            one = self._entry(key, value)
-            if one is not None and one.id in found:
-                first = found[one.id].line
-                self._problem(one.line, f"{one.id} is acknowledged in line {first} already", "remove one of the two")
-            elif one is not None:
-                found[one.id] = one
+            note = self._entry(key, value)
+            if note is not None and note.id in entries:
+                first = entries[note.id].line
+                self._problem(note.line, f"{note.id} is acknowledged in line {first} already", "remove one of the two")
+            elif note is not None:
+                entries[note.id] = note
         column = node.value[0][0].start_mark.column if node.value else 2
-        return Acknowledged(self.file, tuple(found.values()), column, not node.flow_style)
+        return Acknowledged(self.file, tuple(entries.values()), column, not node.flow_style)
 
     def _entry(self, key: Any, node: Any) -> Acknowledgement | None:
         line, before = key.start_mark.line + 1, len(self.problems)
@@ -176,16 +176,16 @@ class _Reader:
             return None
         return Acknowledgement(key.value, until, by, reason, members, line, _last_line(node))
 
-    def _members(self, of: Any, messages: Any) -> Members | None:
+    def _members(self, node: Any, messages: Any) -> Members | None:
         count = self._value(messages, _number, "messages is no number", "write how many messages are acknowledged")
-        parts = of.value if isinstance(of, yaml.SequenceNode) else None
+        parts = node.value if isinstance(node, yaml.SequenceNode) else None
         if (
             parts is None
             or not 0 < len(parts) <= PARTS_MAX
-            or not all(isinstance(one, yaml.ScalarNode) for one in parts)
+            or not all(isinstance(part, yaml.ScalarNode) for part in parts)
         ):
             self._problem(
-                of.start_mark.line + 1,
+                node.start_mark.line + 1,
                 "of is no list of messages",
                 "copy it from the record of a reconciliation, or remove the entry and acknowledge the finding again",
             )
@@ -193,10 +193,10 @@ class _Reader:
         if count is None:
             return None
         try:
-            return Members.of([one.value for one in parts], count)
+            return Members.of([part.value for part in parts], count)
         except ValueError as error:
             self._problem(
-                of.start_mark.line + 1,
+                node.start_mark.line + 1,
                 f"messages and of do not agree: {error}",
                 "remove the entry and acknowledge the finding again",
             )

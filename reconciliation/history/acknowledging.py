@@ -31,11 +31,11 @@ def with_entry(content: bytes | None, file: str, cause: Cause, until: date, by: 
         raise SettingsError(f"{file}: its entries stand in braces; write each in lines of its own")
     lines = content.decode().splitlines()
     entry = [" " * known.column + line for line in _entry(cause, until, by, reason)]
-    here = next((one for one in known.entries if one.id == cause.id), None)
+    here = next((block for block in known.entries if block.id == cause.id), None)
     if here is not None:
         lines[here.line - 1 : here.last] = entry
     else:
-        at = max((one.last for one in known.entries), default=_top(lines))
+        at = max((block.last for block in known.entries), default=_top(lines))
         lines[at:at] = entry
     changed = ("\n".join(lines) + "\n").encode()
     _check(parse(changed, file), cause)
@@ -67,6 +67,6 @@ def _top(lines: list[str]) -> int:
 
 def _check(written: Acknowledged, cause: Cause) -> None:
     """What was written is what is read."""
-    [entry] = [one for one in written.entries if one.id == cause.id]
+    [entry] = [block for block in written.entries if block.id == cause.id]
     if entry.members.parts() != cause.members.parts():
         raise SettingsError(f"{written.file}: {cause.id} cannot be written to it; name another file")

@@ -83,13 +83,13 @@ class Cause:
         }
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Cause:
+    def of(cls, body: Mapping[str, Any]) -> Cause:
         """What `as_json` has written. Raises KeyError, TypeError, ValueError."""
-        members = Members.of([str(part) for part in said["of"]], int(said["messages"]))
-        store = None if said["store"] is None else int(said["store"])
+        members = Members.of([str(part) for part in body["of"]], int(body["messages"]))
+        store = None if body["store"] is None else int(body["store"])
         return cls(
-            str(said["id"]), str(said["class"]), str(said["node"]), str(said["durable"]), store, str(said["part"]),
-            str(said["words"]), said["at_first"], said["at_last"], int(said["open"]), members,
+            str(body["id"]), str(body["class"]), str(body["node"]), str(body["durable"]), store, str(body["part"]),
+            str(body["words"]), body["at_first"], body["at_last"], int(body["open"]), members,
         )  # fmt: skip
 
 

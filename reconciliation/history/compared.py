@@ -41,7 +41,7 @@ class Comparison:
     @property
     def is_news(self) -> bool:
         """Is there anything that is not acknowledged and was not there before?"""
-        return bool(self.books) or any(one.counts for one in (*self.new, *self.grown, *self.reopened))
+        return bool(self.books) or any(change.counts for change in (*self.new, *self.grown, *self.reopened))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -53,14 +53,14 @@ class Comparison:
         """Of each list the first `LINES_MAX`; `counts` are of all."""
         changed = {
             name: [
-                {**_named(one.cause), "more": one.more, "reopened": one.reopened, "not_acknowledged": one.counts}
-                for one in found[:LINES_MAX]
+                {**_named(diff.cause), "more": diff.more, "reopened": diff.reopened, "not_acknowledged": diff.counts}
+                for diff in changes[:LINES_MAX]
             ]
-            for name, found in (("new", self.new), ("grown", self.grown), ("reopened", self.reopened))
+            for name, changes in (("new", self.new), ("grown", self.grown), ("reopened", self.reopened))
         }
         stay = {
-            name: [_named(one) for one in found[:LINES_MAX]]
-            for name, found in (("same", self.same), ("gone", self.gone))
+            name: [_named(cause) for cause in causes[:LINES_MAX]]
+            for name, causes in (("same", self.same), ("gone", self.gone))
         }
         before = None if self.before is None else {"at_us": self.before.at_us, "verdict": self.before.verdict}
         news = {"is_news": self.is_news, "books": list(self.books[:LINES_MAX])}
@@ -73,7 +73,7 @@ def _named(cause: Cause) -> dict[str, Any]:
 
 
 def compare(now: Record, before: Record | None) -> Comparison:
-    known = {} if before is None else {one.id: one for one in before.findings}
+    known = {} if before is None else {finding.id: finding for finding in before.findings}
     new, grown, reopened, same = list[Change](), list[Change](), list[Change](), list[Cause]()
     for cause in now.findings:
         earlier = known.get(cause.id)
@@ -89,17 +89,17 @@ def compare(now: Record, before: Record | None) -> Comparison:
             reopened.append(change)
         else:
             same.append(cause)
-    there = {one.id for one in now.findings}
-    gone = [one for one in known.values() if one.id not in there]
+    there = {finding.id for finding in now.findings}
+    gone = [finding for finding in known.values() if finding.id not in there]
     return Comparison(before, new, grown, reopened, same, gone, _open_lines(now, before))
 
 
 def _open_lines(now: Record, before: Record | None) -> list[str]:
     """Lines of the books that do not close, as they did not before."""
     known = {} if before is None else _lines(before)
-    return [f"{of}: {difference:,}" for of, difference in _lines(now).items() if known.get(of) != difference]
+    return [f"{line}: {difference:,}" for line, difference in _lines(now).items() if known.get(line) != difference]
 
 
 def _lines(record: Record) -> dict[str, int]:
     unseen = {"events and publishes that could not be compared with anything": record.books["unseen"]}
-    return {**record.books["lines"], **{of: count for of, count in unseen.items() if count}}
+    return {**record.books["lines"], **{line: count for line, count in unseen.items() if count}}

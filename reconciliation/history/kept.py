@@ -48,23 +48,23 @@ class Kept:
         today's findings that one had is not known: all of them count as new."""
         for at in range(len(self.records) - 1, -1, -1):
             if self.records[at].is_of(record):
-                return None if any(one.name > self.names[at] for one in self.damaged) else self.records[at]
+                return None if any(file.name > self.names[at] for file in self.damaged) else self.records[at]
         return None
 
     def before_each(self) -> list[Record | None]:
         """For each record the one that it can be compared with, as `before` says it."""
-        found = list[Record | None]()
+        baselines = list[Record | None]()
         for at, (name, record) in enumerate(zip(self.names, self.records, strict=True)):
-            damaged = [one for one in self.damaged if one.name < name]
-            found.append(
+            damaged = [file for file in self.damaged if file.name < name]
+            baselines.append(
                 replace(self, names=self.names[:at], records=self.records[:at], damaged=damaged).before(record)
             )
-        return found
+        return baselines
 
     def words_of_damaged(self) -> list[str]:
         return [
-            f"{self.directory}/{one.name} is damaged: {one.why}. Restore it from a backup, or remove it."
-            for one in self.damaged
+            f"{self.directory}/{file.name} is damaged: {file.why}. Restore it from a backup, or remove it."
+            for file in self.damaged
         ]
 
 
@@ -93,8 +93,8 @@ def keep(folder: Folder, record: Record) -> str:
     names = folder.names()
     gone = [*filter(_NAME.fullmatch, names)][:-KEPT]
     yesterday = f"{compact(max(record.at_us - _DAY_US, 0))}.json"  # a younger half may be that of one that still runs
-    gone += [each for each in names if (half := _HALF.fullmatch(each)) and half[1] < yesterday]
-    for each in gone:
+    gone += [file for file in names if (half := _HALF.fullmatch(file)) and half[1] < yesterday]
+    for file in gone:
         with suppress(OSError, SetupError):
-            folder.remove(each)
+            folder.remove(file)
     return name

@@ -34,19 +34,19 @@ class Members:
         """What `parts` has written. Raises ValueError for what it does not write."""
         if len(parts) == 1 and parts[0].startswith(_DIGEST):
             return cls(digest=parts[0].removeprefix(_DIGEST), many=messages)
-        found = cls()
+        members = cls()
         for part in parts:
             if (numbers := _RANGE.fullmatch(part)) is not None:
                 first = int(numbers[1])
-                found.eids.append((first, int(numbers[2] or first)))
+                members.eids.append((first, int(numbers[2] or first)))
             elif (times := _TIMES.fullmatch(part)) is not None:
-                found.others[times[1]] = int(times[2])
+                members.others[times[1]] = int(times[2])
             else:
-                found.others[part] = 1
-        found.settle()
-        if found.count != messages or any(first > last for first, last in found.eids):
-            raise ValueError(f"{messages} messages, and {', '.join(parts)} are {found.count}")
-        return found
+                members.others[part] = 1
+        members.settle()
+        if members.count != messages or any(first > last for first, last in members.eids):
+            raise ValueError(f"{messages} messages, and {', '.join(parts)} are {members.count}")
+        return members
 
     @property
     def count(self) -> int:

@@ -47,12 +47,12 @@ class Record:
 
     @property
     def messages(self) -> int:
-        return sum(one.count for one in self.findings)
+        return sum(finding.count for finding in self.findings)
 
     @property
     def open(self) -> int:
         """Messages of anomalies that are not acknowledged."""
-        return sum(one.open for one in self.findings)
+        return sum(finding.open for finding in self.findings)
 
     def is_of(self, other: Record) -> bool:
         """Can the two be compared: the same window of one realm? A realm of which one topic was made again is the
@@ -66,7 +66,7 @@ class Record:
         kept = self.findings[:FINDINGS_MAX]
         content |= {
             "v": VERSION,
-            "findings": [one.as_json() for one in kept],
+            "findings": [finding.as_json() for finding in kept],
             "left_out": self.left_out + len(self.findings) - len(kept),
             "errors": list(self.errors[:LINES_MAX]),
             "versions": self.versions,
@@ -79,20 +79,20 @@ class Record:
 def record_of(content: bytes) -> Record:
     """What `as_json` has written. Raises ValueError, in words, for anything else."""
     try:
-        said = orjson.loads(content)
+        body = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise ValueError(f"it is no JSON ({error})") from error
-    if not isinstance(said, dict):
+    if not isinstance(body, dict):
         raise ValueError("it is no record of a reconciliation")
-    if said.get("v") != VERSION:
-        raise ValueError(f"it is of version {said.get('v')}, and this release reads version {VERSION}")
-    digest = said.pop("digest", None)
-    if digest != _digest(said):
+    if body.get("v") != VERSION:
+        raise ValueError(f"it is of version {body.get('v')}, and this release reads version {VERSION}")
+    digest = body.pop("digest", None)
+    if digest != _digest(body):
         raise ValueError("its content does not have the digest that stands in it: it was cut or changed")
     try:
-        flat = {name: said[name] for name in _FLAT}
-        findings = [Cause.of(one) for one in said["findings"]]
-        rest = {name: said[name] for name in ("left_out", "versions", "took_s")}
+        flat = {name: body[name] for name in _FLAT}
+        findings = [Cause.of(finding) for finding in body["findings"]]
+        rest = {name: body[name] for name in ("left_out", "versions", "took_s")}
         return Record(**flat, findings=findings, **rest)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"it is no record of a reconciliation ({error!r})") from error

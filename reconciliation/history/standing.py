@@ -27,15 +27,15 @@ class Known:
         return self.cause is not None and not self.expired and self.cause.open > 0
 
     def as_json(self) -> dict[str, Any]:
-        said, cause = self.said, self.cause
+        entry, cause = self.said, self.cause
         place = {} if cause is None else {"node": cause.node, "part": cause.part, "durable": cause.durable}
         return {
-            "id": said.id,
-            "class": said.id.partition("-")[0],
+            "id": entry.id,
+            "class": entry.id.partition("-")[0],
             **place,
-            "until": said.until.isoformat(),
-            "by": said.by,
-            "reason": said.reason,
+            "until": entry.until.isoformat(),
+            "by": entry.by,
+            "reason": entry.reason,
             "found": cause is not None,
             "messages": 0 if cause is None else cause.count,
             "acknowledged": self.covered,
@@ -45,18 +45,18 @@ class Known:
 
 def applied(causes: Iterable[Cause], acknowledged: Acknowledged, now_us: int) -> list[Known]:
     """Marks in each finding what is not covered; all of them as the file has them."""
-    named = {one.id: one for one in causes}
+    named = {finding.id: finding for finding in causes}
     today = day_at(now_us)
-    found = []
-    for said in acknowledged.entries:
-        cause, expired = named.get(said.id), said.until < today
+    standings = []
+    for entry in acknowledged.entries:
+        cause, expired = named.get(entry.id), entry.until < today
         covered = 0
         if cause is not None and not expired:
-            cause.uncovered = cause.members.without(said.members)
+            cause.uncovered = cause.members.without(entry.members)
             cause.open = cause.uncovered.count
             covered = cause.count - cause.open
-        found.append(Known(said, cause, covered, expired))
-    return found
+        standings.append(Known(entry, cause, covered, expired))
+    return standings
 
 
 def day_at(at_us: int) -> date:

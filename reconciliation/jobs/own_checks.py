@@ -52,7 +52,7 @@ def small_findings(
 def _positions(catalog: Catalog, extent: Extent, prefix: str, commanded: Withdrawn) -> list[dict[str, Any]]:
     journal = extent.range_of(f"{prefix}.journal")
     whole = journal is not None and extent.unread_of(f"{prefix}.journal") is None
-    positions = {(one.group, one.topic, one.partition): one for one in extent.positions}
+    positions = {(commit.group, commit.topic, commit.partition): commit for commit in extent.positions}
     held = []
     for state in catalog.durables:
         durable, node = state.durable, catalog.nodes[state.durable.store]
@@ -77,7 +77,7 @@ def _limited(catalog: Catalog) -> dict[int, bool]:
 def _capacities(catalog: Catalog, counts: Counts, copied: Mapping[int, int]) -> list[dict[str, Any]]:
     """S4 for queues that honour their capacity and hold more messages. Copies are made whether there is room or not: a
     node that has some is not judged."""
-    found, held, stores = [], dict[str, int](), dict[str, int]()
+    faults, held, stores = [], dict[str, int](), dict[str, int]()
     for store, node in catalog.nodes.items():
         limited = node.kind == "queue" and node.properties.honour_capacity and node.properties.capacity_events
         if limited and node.name not in catalog.known.changed and not copied.get(store):
@@ -88,17 +88,17 @@ def _capacities(catalog: Catalog, counts: Counts, copied: Mapping[int, int]) -> 
         limit = catalog.nodes[stores[name]].properties.capacity_events
         if count > limit:
             text = f"holds {count} messages that were accepted, and honours a capacity of {limit}"
-            found.append({"class": "S4", "node": name, "store": stores[name], "count": count - limit, "detail": text})
-    return found
+            faults.append({"class": "S4", "node": name, "store": stores[name], "count": count - limit, "detail": text})
+    return faults
 
 
 def _uncommanded(landed: Landed, prefix: str, acts: list[Act], numberings: Iterable[Numbering]) -> list[dict[str, Any]]:
     """Only since a release writes: earlier ones did not record all commands, and wrote no notes into the journal."""
-    notes = [one.at_first for one in numberings if one.recorded is not None and one.at_first is not None]
+    notes = [log.at_first for log in numberings if log.recorded is not None and log.at_first is not None]
     topic = landed.extent.range_of(f"{prefix}.commands")
     if not notes or topic is None or landed.extent.unread_of(f"{prefix}.commands") is not None:
         return []
-    if not any((one.cause or "").startswith("command ") for one in acts):
+    if not any((row.cause or "").startswith("command ") for row in acts):
         return []
     return without_command(acts, realm_catalog.commands(landed), min(notes))
 
@@ -135,8 +135,8 @@ def row_findings(
         parts.append(durables.unknown(folded))
     returned = places(acts, "return")
     if returned:
-        of = F.broadcast(local_table(spark, returned, schemas.OF_DURABLES))
-        ends = accounts.terminals.join(of, ["store", "durable"], "left_semi")
+        keys = F.broadcast(local_table(spark, returned, schemas.OF_DURABLES))
+        ends = accounts.terminals.join(keys, ["store", "durable"], "left_semi")
         parts.append(durables.given_back_later(accounts.returns, ends))
     expired = {store for store, _ in places(acts, "expired")} & catalog.nodes.keys()
     if expired:
@@ -146,8 +146,8 @@ def row_findings(
         (state.durable.store, state.durable.name) for state in catalog.durables if not state.durable.selector
     }
     if unselected:
-        of = local_table(spark, sorted(unselected), schemas.OF_DURABLES)
-        parts.append(own_acts.filtered(accounts.terminals, accounts.events, of))
+        keys = local_table(spark, sorted(unselected), schemas.OF_DURABLES)
+        parts.append(own_acts.filtered(accounts.terminals, accounts.events, keys))
     parts.append(send_order.regressions(accounts.groups))
     return [part.select(*schemas.FINDING_COLUMNS) for part in parts]
 

@@ -80,12 +80,12 @@ def judge(
     tell("reading outcome records and the journal")
     young = young_from(now_us, realm.evidence_s)
     numberings = _numberings(records, extent, prefix, young)
-    told = told_since(numberings, catalog.outcomes_first)
-    since = None if told is None else min(told, young)  # a run that began after that has all of its evidence
+    oldest_us = told_since(numberings, catalog.outcomes_first)
+    since = None if oldest_us is None else min(oldest_us, young)  # a run that began after that has all of its evidence
     runs = runs_of(numberings, since, ended=catalog.ended, growing=extent.growing)
     gaps = gaps_of(numberings, catalog, extent, prefix, since)
-    found = gaps.findings + _holes(records, numberings, since) + _remarked(landed)
-    found += trimmed_young(numberings, young, catalog.outcomes_first)
+    findings = gaps.findings + _holes(records, numberings, since) + _remarked(landed)
+    findings += trimmed_young(numberings, young, catalog.outcomes_first)
     journal = extent.unread_of(f"{prefix}.journal")
     hidden = journal is not None and journal.why != GONE  # what a journal held that is gone, it holds no more
     doubts = frames.doubts(numberings, frozenset(gaps.torn), hidden)
@@ -93,9 +93,9 @@ def judge(
     commanded = withdrawn(orders(acts), (state.durable for state in catalog.durables))
     tables = _small(spark, catalog, runs, doubts, numberings, acts, commanded)
     tell("checking outcomes against the rules")
-    tallied = [_checked(catalog, one) for one in _tallies(records, tables, window, since)]
-    found += tally_findings(tallied)
-    found += unknown_cells(tallied, {(one[0], one[1], one[2]) for one in catalog.cells if one[3]}, catalog.digests)
+    tallied = [_checked(catalog, tally) for tally in _tallies(records, tables, window, since)]
+    findings += tally_findings(tallied)
+    findings += unknown_cells(tallied, {(key[0], key[1], key[2]) for key in catalog.cells if key[3]}, catalog.digests)
     mentioned = _mentions(spark, records, catalog)
     stores = places(catalog, extent, prefix, tallied, mentioned)
     tell("comparing publishes with events, and acknowledgements with the journal")
@@ -109,16 +109,16 @@ def judge(
     counts = _counts(durables.counts(event_blocks, states, folded))
     trimmed = _trimmed(accounts, tables, catalog)
     copied, differing = own_checks.copies_compared(spark, accounts, catalog, extent, prefix, stores)
-    found += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
+    findings += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
     tell("naming what does not agree")
     parts = _findings(named, accounts, tables, folded, counts, bool(trimmed))
     parts += own_checks.row_findings(spark, accounts, catalog, acts, folded, counts)
     parts += [] if differing is None else [differing]
     _write(parts, target)
-    found += vanished_durables(catalog, extent, stores, tallied, mentioned)
+    findings += vanished_durables(catalog, extent, stores, tallied, mentioned)
     unseen = _unseen(accounts, stores, extent)
-    found += unseen_findings(stores.values(), extent, catalog, unseen)
-    found += _no_outcomes(named is not None, extent, prefix, numberings)
+    findings += unseen_findings(stores.values(), extent, catalog, unseen)
+    findings += _no_outcomes(named is not None, extent, prefix, numberings)
     return Judgement(
         catalog,
         stores,
@@ -129,10 +129,10 @@ def judge(
         copied,
         unseen,
         _by_store(accounts.events.where("native").groupBy("store").count()) if catalog.has_adopted else {},
-        [_full(one) for one in found],
+        [_full(finding) for finding in findings],
         target,
-        {f"{one.source} records": one.records for one in numberings if one.run is not None},
-        Base(told, _older(accounts)) if told is not None else None,
+        {f"{log.source} records": log.records for log in numberings if log.run is not None},
+        Base(oldest_us, _older(accounts)) if oldest_us is not None else None,
     )
 
 
@@ -140,12 +140,12 @@ def _write(parts: list[DataFrame], target: Folder) -> None:
     """The findings per delivery."""
     target.make()
     if parts:
-        found = reduce(DataFrame.unionByName, parts).coalesce(1)
-        found.write.partitionBy("class").parquet(target.url, mode="append")
+        findings = reduce(DataFrame.unionByName, parts).coalesce(1)
+        findings.write.partitionBy("class").parquet(target.url, mode="append")
 
 
 def _remarked(landed: Landed) -> list[dict[str, Any]]:
-    return [q1(None, 1, one.at, one.words) for one in landed.remarks]
+    return [q1(None, 1, remark.at, remark.words) for remark in landed.remarks]
 
 
 def _no_outcomes(
@@ -154,7 +154,7 @@ def _no_outcomes(
     """Where there should be outcome records, and is none."""
     outcomes = extent.range_of(f"{prefix}.outcomes")
     held_some = held_events or (outcomes is not None and outcomes.end > 0)
-    return [no_outcomes(prefix)] if held_some and not any(one.source == "outcomes" for one in numberings) else []
+    return [no_outcomes(prefix)] if held_some and not any(log.source == "outcomes" for log in numberings) else []
 
 
 def _numberings(records: frames.Records, extent: Extent, prefix: str, young: int) -> list[Numbering]:
@@ -173,9 +173,9 @@ def _small(
     commanded: Withdrawn,
 ) -> frames.Small:
     beginnings = [
-        (one.run, one.offset_first)
-        for one in numberings
-        if one.source == "journal" and one.run is not None and one.n_first == 1
+        (log.run, log.offset_first)
+        for log in numberings
+        if log.source == "journal" and log.run is not None and log.n_first == 1
     ]
     return frames.small(spark, catalog, runs, doubts, beginnings, evicted_below(acts), commanded)
 
@@ -187,16 +187,16 @@ def _mentions(spark: SparkSession, records: frames.Records, catalog: Catalog) ->
 
 
 def _holes(records: frames.Records, numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]:
-    found = []
-    torn = [one for one in numberings if one.run is not None and one.has_holes(since)]
-    whole, cut = ([one for one in torn if one.is_cut(since) is is_cut] for is_cut in (False, True))
+    holes = []
+    torn = [log for log in numberings if log.run is not None and log.has_holes(since)]
+    whole, cut = ([log for log in torn if log.is_cut(since) is is_cut] for is_cut in (False, True))
     looks = (("outcomes", whole, records.outcomes, 1), ("outcomes", cut, records.outcomes, None))
     for source, those, frame, first in (*looks, ("journal", torn, records.journal, None)):
-        broken = {one.run: one.at_last for one in those if one.source == source and one.run is not None}
+        broken = {log.run: log.at_last for log in those if log.source == source and log.run is not None}
         if broken:
             rows = run_transforms.missing_numbers(frame, sorted(broken), first).collect()
-            found += [hole_finding(source, row["run"], row["first"], row["last"], broken[row["run"]]) for row in rows]
-    return found
+            holes += [hole_finding(source, row["run"], row["first"], row["last"], broken[row["run"]]) for row in rows]
+    return holes
 
 
 def _older(accounts: frames.Accounts) -> dict[int, int]:
@@ -213,10 +213,10 @@ def _unseen(accounts: frames.Accounts, stores: Mapping[int, Place], extent: Exte
     return _by_store(claims.unseen(accounts.claims))
 
 
-def _checked(catalog: Catalog, one: Tally) -> Tally:
+def _checked(catalog: Catalog, tally: Tally) -> Tally:
     """Held against what the cells stand for."""
-    node = catalog.nodes.get(one.store or 0)
-    return catalog.facts.checked(catalog.node_classes.checked(one), None if node is None else node.kind)
+    node = catalog.nodes.get(tally.store or 0)
+    return catalog.facts.checked(catalog.node_classes.checked(tally), None if node is None else node.kind)
 
 
 def _tallies(records: frames.Records, tables: frames.Small, window: Window, since: int | None) -> list[Tally]:
@@ -267,11 +267,11 @@ def _deliveries(
     if suspects is None:
         return None, None
     suspicious = blocks.within(everything, suspects).persist()
-    found = verdicts.overwritten(verdicts.verdicts(verdicts.fold(suspicious, tables.runs, tables.doubts)))
+    findings = verdicts.overwritten(verdicts.verdicts(verdicts.fold(suspicious, tables.runs, tables.doubts)))
     lost = [(place.store, place.why) for place in stores.values() if place.standing == "lost"]
     if lost:
-        found = verdicts.explained(found, frames.local_table(spark, lost, schemas.LOST))
-    summed = verdicts.summed(found).unionByName(verdicts.missing_records(suspicious, tables.runs)).persist()
+        findings = verdicts.explained(findings, frames.local_table(spark, lost, schemas.LOST))
+    summed = verdicts.summed(findings).unionByName(verdicts.missing_records(suspicious, tables.runs)).persist()
     places = summed.where((F.col("class") == "P1") & F.col("eid").isNotNull())
     some = durables.blocks_of(places).take(frames.LITERAL_ROWS_MAX + 1)
     if not some:

@@ -47,66 +47,66 @@ class Act:
 def orders(acts: Iterable[Act]) -> list[Ordered]:
     """What moved durables as a whole."""
     return [
-        Ordered(one.store, one.durable, one.offset, one.operation, one.first, one.last)
-        for one in acts
-        if one.operation in _PLACED and one.offset is not None and one.first is not None and one.last is not None
+        Ordered(row.store, row.durable, row.offset, row.operation, row.first, row.last)
+        for row in acts
+        if row.operation in _PLACED and row.offset is not None and row.first is not None and row.last is not None
     ]
 
 
 def evicted_below(acts: Iterable[Act]) -> dict[int, int]:
     """Store -> below that EID everything was given up for all its durables, because it was full."""
     below: dict[int, int] = {}
-    for one in acts:
-        if one.operation == "evicted":
-            below[one.store] = max(below.get(one.store, 0), one.highest + 1)
+    for row in acts:
+        if row.operation == "evicted":
+            below[row.store] = max(below.get(row.store, 0), row.highest + 1)
     return below
 
 
 def places(acts: Iterable[Act], operation: str) -> list[tuple[int, str]]:
     """Store and durable of those with that operation."""
-    return sorted({(one.store, one.durable) for one in acts if one.operation == operation})
+    return sorted({(row.store, row.durable) for row in acts if row.operation == operation})
 
 
 def without_room(acts: Iterable[Act], limited: Mapping[int, bool]) -> list[dict[str, Any]]:
     """S2 for events that were given up in a node that has no capacity. `limited`: by store, of the nodes of which it is
     known."""
     return [
-        _finding(one, one.highest, "evicted, and its node has no capacity that it could have exceeded")
-        for one in acts
-        if one.operation == "evicted" and not limited.get(one.store, True)
+        _finding(row, row.highest, "evicted, and its node has no capacity that it could have exceeded")
+        for row in acts
+        if row.operation == "evicted" and not limited.get(row.store, True)
     ]
 
 
 def without_command(acts: Iterable[Act], commands: Mapping[str, Mapping[str, Any]], since: int) -> list[dict[str, Any]]:
     """S2 for what the journal lays to a command that is not recorded, or that asked for something else. `commands`: by
     id. `since`: before that time, in microseconds since 1970, some were not recorded."""
-    found: dict[tuple[str, int, str], dict[str, Any]] = {}
-    for one in acts:
-        wanted, (word, _, id_) = BY_COMMAND.get(one.operation), (one.cause or "").partition(" ")
-        if wanted is None or word != "command" or one.at is None or one.at < since:
+    findings: dict[tuple[str, int, str], dict[str, Any]] = {}
+    for row in acts:
+        wanted, (word, _, id_) = BY_COMMAND.get(row.operation), (row.cause or "").partition(" ")
+        if wanted is None or word != "command" or row.at is None or row.at < since:
             continue
         command = commands.get(id_)
         if command is None:
             why = "and there is no such command"
-        elif command["what"] not in wanted or command.get("node", one.node) != one.node:
+        elif command["what"] not in wanted or command.get("node", row.node) != row.node:
             why = f"which was to {command['what']} node {command.get('node')}"
         else:
             continue
-        text = f"{one.operation} by command {id_}, {why}"
-        finding = found.setdefault((id_, one.store, one.durable), {**_finding(one, one.lowest, text), "count": 0})
-        finding["count"] += one.count
-    return list(found.values())
+        text = f"{row.operation} by command {id_}, {why}"
+        finding = findings.setdefault((id_, row.store, row.durable), {**_finding(row, row.lowest, text), "count": 0})
+        finding["count"] += row.count
+    return list(findings.values())
 
 
-def _finding(one: Act, eid: int, detail: str) -> dict[str, Any]:
+def _finding(row: Act, eid: int, detail: str) -> dict[str, Any]:
     return {
         "class": "S2",
-        "node": one.node or None,
-        "durable": one.durable or None,
-        "store": one.store,
+        "node": row.node or None,
+        "durable": row.durable or None,
+        "store": row.store,
         "eid": eid,
-        "run": one.run,
-        "count": one.count,
-        "at": one.at,
+        "run": row.run,
+        "count": row.count,
+        "at": row.at,
         "detail": detail,
     }

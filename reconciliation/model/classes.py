@@ -203,7 +203,7 @@ _ALL = (
     ),
 )
 
-CLASSES: dict[str, AnomalyClass] = {one.code: one for one in _ALL}
+CLASSES: dict[str, AnomalyClass] = {anomaly.code: anomaly for anomaly in _ALL}
 ORDER: tuple[str, ...] = tuple(CLASSES)
 
 

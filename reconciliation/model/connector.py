@@ -118,8 +118,8 @@ def _problem(jar: Jar, file: Path) -> str:
     """Empty: it is that jar."""
     if not file.is_file():
         return f"Spark's connector for Kafka is not there, {file} is missing; this fetches it"
-    found = _sha256(file)
-    return "" if found == jar.sha256 else f"{file} is not {jar.coordinate} (SHA-256 {found}); this replaces it"
+    digest = _sha256(file)
+    return "" if digest == jar.sha256 else f"{file} is not {jar.coordinate} (SHA-256 {digest}); this replaces it"
 
 
 def _sha256(file: Path) -> str:
@@ -157,19 +157,19 @@ def _resolve(scratch: Path, conf: Mapping[str, str]) -> None:
         )
 
 
-def _why(said: str) -> str:
+def _why(output: str) -> str:
     """What Ivy says, or the last words."""
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("\tat ")]
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("\tat ")]
     named = [line for line in lines if "unresolved dependency" in line or "Exception" in line]
     return (named or lines or ["it said nothing"])[-1].rpartition("Exception: ")[2]
 
 
 def _keep(jar: Jar, fetched: Path, directory: Path) -> None:
     """Under its own name, whole."""
-    found = _sha256(fetched)
-    if found != jar.sha256:
+    digest = _sha256(fetched)
+    if digest != jar.sha256:
         raise SetupError(
-            f"the registry has another {jar.coordinate} than was tested: SHA-256 {found}, not {jar.sha256}. "
+            f"the registry has another {jar.coordinate} than was tested: SHA-256 {digest}, not {jar.sha256}. "
             "Nothing was put in its place"
         )
     directory.mkdir(parents=True, exist_ok=True)

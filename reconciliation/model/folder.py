@@ -84,7 +84,7 @@ class LocalFolder:
         self.path.mkdir(parents=True, exist_ok=True)
 
     def names(self) -> list[str]:
-        return sorted(each.name for each in self.path.iterdir())
+        return sorted(file.name for file in self.path.iterdir())
 
     def read(self, name: str) -> bytes | None:
         file = self.path / name

@@ -53,7 +53,7 @@ class HadoopFolder:
 
     def names(self) -> list[str]:
         with self._reached() as system:
-            return sorted(each.getPath().getName() for each in system.listStatus(self._path()))
+            return sorted(status.getPath().getName() for status in system.listStatus(self._path()))
 
     def read(self, name: str) -> bytes | None:
         with self._reached() as system, self._passing() as local:
@@ -103,8 +103,8 @@ class HadoopFolder:
             yield local
             self.make()
             with self._reached() as system:
-                for each in sorted(local.iterdir()):
-                    system.copyFromLocalFile(False, True, self._here(each), self._path(each.name))
+                for file in sorted(local.iterdir()):
+                    system.copyFromLocalFile(False, True, self._here(file), self._path(file.name))
 
     @contextmanager
     def _reached(self) -> Iterator[Any]:
@@ -119,13 +119,13 @@ class HadoopFolder:
         with tempfile.TemporaryDirectory(dir=self.scratch) as directory:
             yield Path(directory)
 
-    def _error(self, said: str) -> SetupError:
-        remedy = _LOAD if any(words in said for words in _NO_CLASS) else _REACH
-        return SetupError(f"{self.uri}: {said.strip().splitlines()[0]}; {remedy}")
+    def _error(self, message: str) -> SetupError:
+        remedy = _LOAD if any(words in message for words in _NO_CLASS) else _REACH
+        return SetupError(f"{self.uri}: {message.strip().splitlines()[0]}; {remedy}")
 
-    def _rename(self, system: Any, one: Any, other: Any) -> None:
-        if not system.rename(one, other):
-            raise self._error(f"{one.toString()} could not be renamed to {other.toString()}")
+    def _rename(self, system: Any, source: Any, other: Any) -> None:
+        if not system.rename(source, other):
+            raise self._error(f"{source.toString()} could not be renamed to {other.toString()}")
 
     def _path(self, name: str = "") -> Any:
         return self._hadoop(f"{self.uri}/{name}" if name else self.uri)

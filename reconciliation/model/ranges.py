@@ -86,44 +86,44 @@ class Extent:
 
     def range_of(self, topic: str, partition: int = 0) -> Range | None:
         """None for a partition that is not read."""
-        return next((one for one in self.ranges if (one.topic, one.partition) == (topic, partition)), None)
+        return next((span for span in self.ranges if (span.topic, span.partition) == (topic, partition)), None)
 
     def first_kept(self, topic: str, partition: int = 0) -> int:
         """The first kept offset of a partition; 0 for one that is not read."""
-        found = self.range_of(topic, partition)
-        return found.first if found is not None else 0
+        span = self.range_of(topic, partition)
+        return span.first if span is not None else 0
 
     def unread_of(self, topic: str, partition: int = 0) -> Unread | None:
         """What of this partition could not be read; None: all of it could."""
-        return next((one for one in self.unread if one.topic == topic and one.partition in (None, partition)), None)
+        return next((gap for gap in self.unread if gap.topic == topic and gap.partition in (None, partition)), None)
 
     def hidden(self, topic: str, partition: int = 0) -> list[tuple[int, int]]:
         """The offsets of a partition that could not be read: `first <= offset < end`. What keeps back the end of a
         partition keeps back all that follows; records that cannot be decoded lie between others."""
-        found = [one for one in self.unread if (one.topic, one.partition) == (topic, partition) and one.pending]
-        return sorted((one.first, one.end if one.why == TORN else NO_END) for one in found)
+        gaps = [gap for gap in self.unread if (gap.topic, gap.partition) == (topic, partition) and gap.pending]
+        return sorted((gap.first, gap.end if gap.why == TORN else NO_END) for gap in gaps)
 
     @property
     def offsets(self) -> int:
         """How many offsets the ranges span: at least as many as there are records."""
-        return sum(one.end - one.first for one in self.ranges)
+        return sum(span.end - span.first for span in self.ranges)
 
     def only(self, prefix: str, kinds: Collection[Kind]) -> Extent:
         """What it says of topics of these kinds."""
         return replace(
             self,
-            ranges=tuple(one for one in self.ranges if kind_of(prefix, one.topic) in kinds),
-            positions=tuple(one for one in self.positions if kind_of(prefix, one.topic) in kinds),
+            ranges=tuple(span for span in self.ranges if kind_of(prefix, span.topic) in kinds),
+            positions=tuple(position for position in self.positions if kind_of(prefix, position.topic) in kinds),
             topics={topic: id_ for topic, id_ in self.topics.items() if kind_of(prefix, topic) in kinds},
-            unread=tuple(one for one in self.unread if kind_of(prefix, one.topic) in kinds),
+            unread=tuple(gap for gap in self.unread if kind_of(prefix, gap.topic) in kinds),
         )
 
     def as_json(self) -> dict[str, object]:
         return {
-            "ranges": [asdict(one) for one in self.ranges],
-            "positions": [asdict(one) for one in self.positions],
+            "ranges": [asdict(span) for span in self.ranges],
+            "positions": [asdict(position) for position in self.positions],
             "topics": dict(sorted(self.topics.items())),
-            "unread": [asdict(one) for one in self.unread],
+            "unread": [asdict(gap) for gap in self.unread],
         }
 
 
@@ -136,8 +136,8 @@ def name_of(extent: Extent) -> str:
     """A directory name that says the range: readable where it can be, a digest for the rest. A topic that was made
     again has another id: its records are others, though their offsets may be the same."""
     ranges = sorted(extent.ranges)
-    content = [[asdict(one) for one in ranges], sorted(extent.topics.items())]
+    content = [[asdict(span) for span in ranges], sorted(extent.topics.items())]
     digest = blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
-    ends = {one.topic.rpartition(".")[2]: one for one in ranges if one.topic.endswith((".outcomes", ".journal"))}
-    parts = [f"{kind}-{one.first}-{one.end}" for kind, one in sorted(ends.items())]
+    ends = {span.topic.rpartition(".")[2]: span for span in ranges if span.topic.endswith((".outcomes", ".journal"))}
+    parts = [f"{kind}-{span.first}-{span.end}" for kind, span in sorted(ends.items())]
     return "_".join([*parts, digest])

@@ -84,10 +84,10 @@ def began_ms(run: str) -> int:
 
 def told_since(numberings: Iterable[Numbering], first_kept: int) -> int | None:
     """When the first outcome record that is kept was written; None: none was trimmed, the topic begins at 0."""
-    recorded = [one for one in numberings if one.source == "outcomes" and one.at_offset_first is not None]
+    recorded = [log for log in numberings if log.source == "outcomes" and log.at_offset_first is not None]
     if not first_kept or not recorded:
         return None
-    return min(recorded, key=lambda one: one.offset_first).at_offset_first
+    return min(recorded, key=lambda log: log.offset_first).at_offset_first
 
 
 def young_from(now_us: int, evidence_s: float) -> int:
@@ -100,19 +100,19 @@ def trimmed_young(numberings: Iterable[Numbering], young: int, outcomes_first: i
     """Outcome records that are gone from the beginning of the topic though the journal notes them as stored after
     `young`, of runs that began before; of runs that began later, journal records that are gone from their beginning."""
     known = list(numberings)
-    firsts = {one.run: one.n_first or 1 for one in known if one.source == "outcomes"}
+    firsts = {log.run: log.n_first or 1 for log in known if log.source == "outcomes"}
     why = "; the realm trims none that are younger than limits.evidence_s"
-    found = []
-    for one in known:
-        if one.source != "journal" or one.run is None:
+    findings = []
+    for log in known:
+        if log.source != "journal" or log.run is None:
             continue
-        if not one.is_older(young) and one.n_first is not None and one.n_first > 1:
-            found.append(hole_finding("journal", one.run, 1, one.n_first - 1, one.at_first, why))
-        kept_old = one.noted_young if one.noted_old is None else one.noted_old
-        last = firsts.get(one.run, (one.recorded or 0) + 1) - 1
-        if outcomes_first and one.is_older(young) and kept_old is not None and last > kept_old:
-            found.append(hole_finding("outcomes", one.run, kept_old + 1, last, one.at_last, why))
-    return found
+        if not log.is_older(young) and log.n_first is not None and log.n_first > 1:
+            findings.append(hole_finding("journal", log.run, 1, log.n_first - 1, log.at_first, why))
+        kept_old = log.noted_young if log.noted_old is None else log.noted_old
+        last = firsts.get(log.run, (log.recorded or 0) + 1) - 1
+        if outcomes_first and log.is_older(young) and kept_old is not None and last > kept_old:
+            findings.append(hole_finding("outcomes", log.run, kept_old + 1, last, log.at_last, why))
+    return findings
 
 
 _OPEN_S = 3600.0
@@ -127,49 +127,49 @@ def runs_of(
 ) -> list[Run]:
     """`ended`: runs whose process is known to be no more. `growing`: outcome records were stored while it was asked
     how far everything goes, so the latest run may have its first one behind what was read."""
-    known = [one for one in numberings if one.run is not None]
-    latest = max((began_ms(one.run) for one in known if one.run), default=0)
-    recorded = {one.run for one in known if one.source == "outcomes"}
-    found = []
-    for one in known:
-        is_latest = one.run is not None and began_ms(one.run) == latest and one.run not in ended
-        if one.source == "outcomes" and one.run is not None:
+    known = [log for log in numberings if log.run is not None]
+    latest = max((began_ms(log.run) for log in known if log.run), default=0)
+    recorded = {log.run for log in known if log.source == "outcomes"}
+    runs = []
+    for log in known:
+        is_latest = log.run is not None and began_ms(log.run) == latest and log.run not in ended
+        if log.source == "outcomes" and log.run is not None:
             open_state: State = "live" if is_latest else "killed"
-            state: State = "closed" if one.closed else open_state
-            found.append(Run(one.run, one.low or 1, state, one.at_first or 0, one.at_last or 0, one.base(since)))
-        elif growing and is_latest and one.run is not None and one.run not in recorded:
-            found.append(Run(one.run, 1, "live", one.at_first or 0, one.at_last or 0))
-    return sorted(found, key=lambda run: (began_ms(run.name), run.name))
+            state: State = "closed" if log.closed else open_state
+            runs.append(Run(log.run, log.low or 1, state, log.at_first or 0, log.at_last or 0, log.base(since)))
+        elif growing and is_latest and log.run is not None and log.run not in recorded:
+            runs.append(Run(log.run, 1, "live", log.at_first or 0, log.at_last or 0))
+    return sorted(runs, key=lambda run: (began_ms(run.name), run.name))
 
 
 def tail_findings(numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]:
     """The journal notes how many outcome records of its run were stored: those behind the last one that is there are
     missing. A run that began before the first record that is kept may have lost all of them to its age."""
     known = list(numberings)
-    lasts = {one.run: one.n_last or 0 for one in known if one.source == "outcomes"}
-    found = []
-    for one in known:
-        last, recorded = lasts.get(one.run, 0), one.recorded or 0
-        if one.source == "journal" and one.run is not None and recorded > last and (last or not one.is_older(since)):
+    lasts = {log.run: log.n_last or 0 for log in known if log.source == "outcomes"}
+    findings = []
+    for log in known:
+        last, recorded = lasts.get(log.run, 0), log.recorded or 0
+        if log.source == "journal" and log.run is not None and recorded > last and (last or not log.is_older(since)):
             text = f"the journal notes that {recorded} were stored"
-            found.append(hole_finding("outcomes", one.run, last + 1, recorded, one.at_last, f"; {text}"))
-    return found
+            findings.append(hole_finding("outcomes", log.run, last + 1, recorded, log.at_last, f"; {text}"))
+    return findings
 
 
 def numbering_findings(numberings: Iterable[Numbering], digests: frozenset[str]) -> list[dict[str, Any]]:
     """Unreadable records, doubled records, tables that are not stored. Holes need a second look at the records."""
-    found = []
-    for one in numberings:
-        if one.run is None:
-            found.append(q1(None, one.records, None, f"{one.records} {one.source} records cannot be read"))
+    findings = []
+    for log in numberings:
+        if log.run is None:
+            findings.append(q1(None, log.records, None, f"{log.records} {log.source} records cannot be read"))
             continue
-        doubled = one.records - one.n_distinct
+        doubled = log.records - log.n_distinct
         if doubled:
-            text = f"{doubled} {one.source} records are there twice (same run, same n)"
-            found.append(q1(one.run, doubled, one.at_last, text))
-        missing = [digest for digest in one.digests if digest not in digests]
-        found += [q1(one.run, 1, one.at_first, f"no expanded tables under digest {digest}") for digest in missing]
-    return found
+            text = f"{doubled} {log.source} records are there twice (same run, same n)"
+            findings.append(q1(log.run, doubled, log.at_last, text))
+        missing = [digest for digest in log.digests if digest not in digests]
+        findings += [q1(log.run, 1, log.at_first, f"no expanded tables under digest {digest}") for digest in missing]
+    return findings
 
 
 def hole_finding(source: str, run: str, first: int, last: int, at: int | None, more: str = "") -> dict[str, Any]:

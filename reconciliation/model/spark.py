@@ -39,10 +39,10 @@ def check_java() -> None:
         )
 
 
-def check(asked: Asked) -> None:
+def check(options: Asked) -> None:
     """Whether a session can be made, as far as that can be known before."""
     given = submitted()
-    checked(asked, given)
+    checked(options, given)
     if given is None:
         check_java()
 
@@ -56,12 +56,12 @@ def submitted() -> dict[str, str] | None:
 
 
 def start(
-    scratch: Path, *, offsets: int, jars: Sequence[Path], asked: Asked | None = None, cores: int = 2
+    scratch: Path, *, offsets: int, jars: Sequence[Path], options: Asked | None = None, cores: int = 2
 ) -> SparkSession:
     """A session that leaves nothing behind but in `scratch`, which is there. `offsets`: how many there are to read, at
     most. `jars`: what is loaded besides Spark itself. `cores`: where no master is named."""
     given = submitted()
-    wanted = checked(asked or Asked(), given)
+    wanted = checked(options or Asked(), given)
     builder = SparkSession.builder
     for name, value in settings(wanted, given, scratch=scratch, offsets=offsets, jars=jars, cores=cores).items():
         builder = builder.config(name, value)

@@ -47,10 +47,10 @@ class Asked:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
-def checked(asked: Asked, submitted: Mapping[str, str] | None) -> dict[str, str]:
+def checked(options: Asked, submitted: Mapping[str, str] | None) -> dict[str, str]:
     """What is asked for, by Spark's names. `submitted`: what spark-submit has set; None: it has not started us. What
     it has set cannot be changed any more, or is not ours to change."""
-    wanted = dict(asked.conf) if asked.master is None else {**asked.conf, MASTER: asked.master}
+    wanted = dict(options.conf) if options.master is None else {**options.conf, MASTER: options.master}
     if wanted.get("spark.jars.packages"):
         remedy = "fetch the jars before, and name them by --conf spark.jars=FILE,FILE"
         raise SettingsError(f"--conf spark.jars.packages: a reconciliation downloads nothing; {remedy}")

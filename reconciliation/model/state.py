@@ -38,7 +38,7 @@ class Link:
 
     @property
     def records_max(self) -> int:
-        return sum(one.end - one.first for one in self.ranges)
+        return sum(span.end - span.first for span in self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +80,24 @@ class State:
 
     def end_of(self, topic: str) -> int:
         """How far partition 0 of a topic was read."""
-        return next((one.end for one in self.reached if (one.topic, one.partition) == (topic, 0)), 0)
+        return next((reach.end for reach in self.reached if (reach.topic, reach.partition) == (topic, 0)), 0)
 
 
 def state_of(content: bytes, place: object) -> State:
     """`place`: where it is, for words."""
     try:
-        said = json.loads(content)
-        if said.pop("v") != VERSION:
+        body = json.loads(content)
+        if body.pop("v") != VERSION:
             raise SettingsError(f"the state in {place} is of another release: name another directory by --state")
         return State(
             **{
-                **said,
-                "reached": tuple(Reached(**one) for one in said["reached"]),
+                **body,
+                "reached": tuple(Reached(**reach) for reach in body["reached"]),
                 "links": tuple(
-                    Link(one["name"], tuple(Range(**each) for each in one["ranges"]), one.get("merges", 0))
-                    for one in said["links"]
+                    Link(link["name"], tuple(Range(**span) for span in link["ranges"]), link.get("merges", 0))
+                    for link in body["links"]
                 ),
-                "remarks": tuple(Remark(**one) for one in said["remarks"]),
+                "remarks": tuple(Remark(**remark) for remark in body["remarks"]),
             }
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -144,19 +144,19 @@ class Plan:
 
 def plan(state: State | None, extent: Extent, prefix: str, changed: Collection[Partition] = ()) -> Plan:
     """`changed`: partitions whose last known record is another one now, or gone."""
-    ranges = [one for one in extent.ranges if kind_of(prefix, one.topic) in CHAINED]
-    known = {} if state is None else {(one.topic, one.partition): one for one in state.reached}
+    ranges = [span for span in extent.ranges if kind_of(prefix, span.topic) in CHAINED]
+    known = {} if state is None else {(reach.topic, reach.partition): reach for reach in state.reached}
     evidence = {f"{prefix}.{kind}" for kind in EVIDENCE}
     broken = tuple(
         why
-        for one in known.values()
-        if one.topic in evidence and (why := _broken(one, extent, (one.topic, one.partition) in changed))
+        for reach in known.values()
+        if reach.topic in evidence and (why := _broken(reach, extent, (reach.topic, reach.partition) in changed))
     )
     starts = {}
-    for one in ranges:
-        place = one.topic, one.partition
+    for span in ranges:
+        place = span.topic, span.partition
         before = None if broken or place in changed else known.get(place)
-        starts[place] = _start(one, before, extent.topics.get(one.topic))
+        starts[place] = _start(span, before, extent.topics.get(span.topic))
     return Plan(starts, broken)
 
 
@@ -198,11 +198,11 @@ class Seen:
     last_mark: int
 
 
-def changed_of(asked: Plan, seen: Mapping[Partition, Seen]) -> set[Partition]:
+def changed_of(reads: Plan, seen: Mapping[Partition, Seen]) -> set[Partition]:
     """Partitions that do not begin with the record that is known."""
     return {
         place
-        for place, start in asked.starts.items()
+        for place, start in reads.starts.items()
         if start.mark is not None
         and (place not in seen or (seen[place].first, seen[place].first_mark) != (start.read, start.mark))
     }
@@ -212,39 +212,39 @@ def next_state(
     state: State | None,
     extent: Extent,
     prefix: str,
-    asked: Plan,
+    reads: Plan,
     seen: Mapping[Partition, Seen],
     link: str,
     now_us: int,
 ) -> State:
-    """Once the records that `asked` names are landed as `link`. What is not readable now stays as it is known."""
+    """Once the records that `reads` names are landed as `link`. What is not readable now stays as it is known."""
     kept = (
-        [one for one in state.reached if _stays(one, extent, asked)] if state is not None and not asked.broken else []
+        [end for end in state.reached if _stays(end, extent, reads)] if state is not None and not reads.broken else []
     )
     remarks = () if state is None else state.remarks
     return State(
         prefix,
         identity_of(extent, prefix),
-        (*kept, *_reached(state, extent, asked, seen)),
-        (*_links(state, kept, asked), Link(link, tuple(_counting(extent, asked)))),
-        (*remarks, *(Remark(now_us, f"{why}; what was read before does not count") for why in asked.broken)),
+        (*kept, *_reached(state, extent, reads, seen)),
+        (*_links(state, kept, reads), Link(link, tuple(_counting(extent, reads)))),
+        (*remarks, *(Remark(now_us, f"{why}; what was read before does not count") for why in reads.broken)),
         1 if state is None else state.count + 1,
         now_us,
     )
 
 
-def _stays(one: Reached, extent: Extent, asked: Plan) -> bool:
+def _stays(reach: Reached, extent: Extent, reads: Plan) -> bool:
     """It is not read this time, and is there still, as far as that is known."""
-    if (one.topic, one.partition) in asked.starts:
+    if (reach.topic, reach.partition) in reads.starts:
         return False
-    return extent.topics.get(one.topic, one.topic_id) == one.topic_id and (
-        one.topic in extent.topics or extent.unread_of(one.topic, one.partition) is not None
+    return extent.topics.get(reach.topic, reach.topic_id) == reach.topic_id and (
+        reach.topic in extent.topics or extent.unread_of(reach.topic, reach.partition) is not None
     )
 
 
-def _reached(state: State | None, extent: Extent, asked: Plan, seen: Mapping[Partition, Seen]) -> Iterator[Reached]:
-    known = {} if state is None else {(one.topic, one.partition): one for one in state.reached}
-    for place, start in asked.starts.items():
+def _reached(state: State | None, extent: Extent, reads: Plan, seen: Mapping[Partition, Seen]) -> Iterator[Reached]:
+    known = {} if state is None else {(reach.topic, reach.partition): reach for reach in state.reached}
+    for place, start in reads.starts.items():
         now, before = extent.range_of(*place), known.get(place) if start.continued else None
         assert now is not None
         last, mark = (before.last, before.mark) if before is not None else (None, None)
@@ -253,30 +253,30 @@ def _reached(state: State | None, extent: Extent, asked: Plan, seen: Mapping[Par
         yield Reached(now.topic, extent.topics.get(now.topic, ""), now.partition, now.end, last, mark)
 
 
-def _links(state: State | None, kept: Collection[Reached], asked: Plan) -> Iterator[Link]:
+def _links(state: State | None, kept: Collection[Reached], reads: Plan) -> Iterator[Link]:
     """The earlier ones, without what is read anew or is no more."""
-    stays = {(one.topic, one.partition) for one in kept}
-    stays |= {place for place, start in asked.starts.items() if start.continued}
+    stays = {(reach.topic, reach.partition) for reach in kept}
+    stays |= {place for place, start in reads.starts.items() if start.continued}
     for link in () if state is None else state.links:
-        ranges = tuple(one for one in link.ranges if (one.topic, one.partition) in stays)
+        ranges = tuple(span for span in link.ranges if (span.topic, span.partition) in stays)
         if ranges:
             yield replace(link, ranges=ranges)
 
 
-def _counting(extent: Extent, asked: Plan) -> Iterator[Range]:
-    for one in extent.ranges:
-        start = asked.starts.get((one.topic, one.partition))
-        if start is not None and start.counts < one.end:
-            yield replace(one, first=start.counts)
+def _counting(extent: Extent, reads: Plan) -> Iterator[Range]:
+    for span in extent.ranges:
+        start = reads.starts.get((span.topic, span.partition))
+        if start is not None and start.counts < span.end:
+            yield replace(span, first=start.counts)
 
 
 def judged_extent(extent: Extent, prefix: str, links: Collection[Link]) -> Extent:
     """With the evidence from where the links have it; of events counts what the stores still have."""
     firsts: dict[Partition, int] = {}
-    for one in (each for link in links for each in link.ranges if kind_of(prefix, each.topic) in EVIDENCE):
-        place = one.topic, one.partition
-        firsts[place] = min(one.first, firsts.get(place, one.first))
-    ranges = (replace(one, first=firsts.get((one.topic, one.partition), one.first)) for one in extent.ranges)
+    for span in (stretch for link in links for stretch in link.ranges if kind_of(prefix, stretch.topic) in EVIDENCE):
+        place = span.topic, span.partition
+        firsts[place] = min(span.first, firsts.get(place, span.first))
+    ranges = (replace(span, first=firsts.get((span.topic, span.partition), span.first)) for span in extent.ranges)
     return replace(extent, ranges=tuple(ranges))
 
 

@@ -63,14 +63,14 @@ class Tally:
 
 
 def tally_findings(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
-    found = []
-    for one in tallies:
-        if one.inside and one.mismatch:
-            found.append(_finding(one, "A3", one.mismatch))
-        if one.inside and is_expected_loss(one):
-            went = one.answer or "not asked for"
-            found.append(_finding(one, "A12", f"pre-settled {one.direction}; the realm's answer: {went}"))
-    return found
+    findings = []
+    for tally in tallies:
+        if tally.inside and tally.mismatch:
+            findings.append(_finding(tally, "A3", tally.mismatch))
+        if tally.inside and is_expected_loss(tally):
+            went = tally.answer or "not asked for"
+            findings.append(_finding(tally, "A12", f"pre-settled {tally.direction}; the realm's answer: {went}"))
+    return findings
 
 
 def unknown_cells(
@@ -79,42 +79,42 @@ def unknown_cells(
     """Q1 for each combination that names a cell in which the stored tables have no rule: there is nothing to hold it
     against. `cells`: digest, table and cell of all that have one. Tables that are not stored are a finding of their
     own."""
-    found = []
-    for one in tallies:
-        if one.digest and one.digest not in digests:
+    findings = []
+    for tally in tallies:
+        if tally.digest and tally.digest not in digests:
             continue
-        answer = (one.answer_table, one.answer_cell)
-        for table, cell in ((one.table, one.cell), *(() if answer == (None, None) else (answer,))):
-            if (one.digest, table, cell) not in cells:
-                text = f"the tables under digest {one.digest} have no rule in cell {cell} of table {table}"
-                found.append(_finding(one, "Q1", f"{text}, by which it was decided"))
-    return found
+        answer = (tally.answer_table, tally.answer_cell)
+        for table, cell in ((tally.table, tally.cell), *(() if answer == (None, None) else (answer,))):
+            if (tally.digest, table, cell) not in cells:
+                text = f"the tables under digest {tally.digest} have no rule in cell {cell} of table {table}"
+                findings.append(_finding(tally, "Q1", f"{text}, by which it was decided"))
+    return findings
 
 
-def is_expected_loss(one: Tally) -> bool:
+def is_expected_loss(tally: Tally) -> bool:
     """Pre-settled, and not stored or not acknowledged. A plain subscription acknowledges nothing: there is nothing to
     lose."""
-    if not one.presettled:
+    if not tally.presettled:
         return False
-    if one.direction == "publish":
-        return one.answer != "stored"
-    return one.operation != "none" and (one.operation != "acknowledge" or one.answer != "done")
+    if tally.direction == "publish":
+        return tally.answer != "stored"
+    return tally.operation != "none" and (tally.operation != "acknowledge" or tally.answer != "done")
 
 
-def _finding(one: Tally, code: str, detail: str) -> dict[str, Any]:
-    example = one.example
+def _finding(tally: Tally, code: str, detail: str) -> dict[str, Any]:
+    example = tally.example
     return {
         "class": code,
-        "node": one.node,
-        "durable": one.durable,
-        "store": one.store,
+        "node": tally.node,
+        "durable": tally.durable,
+        "store": tally.store,
         "eid": example.eid if example.eid >= 0 else None,
         "run": example.run,
         "seq": example.seq,
         "link": example.link,
         "container": example.container,
-        "rule": one.answer_rule or one.rule,
-        "count": one.count,
+        "rule": tally.answer_rule or tally.rule,
+        "count": tally.count,
         "at": example.at,
         "detail": detail,
     }

@@ -47,40 +47,40 @@ class Withdrawn:
 
 def withdrawn(orders: Iterable[Ordered], durables: Iterable[Durable]) -> Withdrawn:
     """Of the durables that there are."""
-    found = Withdrawn()
+    withdrawal = Withdrawn()
     by_place: dict[Place, list[Ordered]] = {}
-    for each in orders:
-        by_place.setdefault((each.store, each.durable), []).append(each)
+    for order in orders:
+        by_place.setdefault((order.store, order.durable), []).append(order)
     for durable in durables:
         place = durable.store, durable.name
         if durable.journal:
-            found.voids.append((*place, durable.journal, durable.start))
+            withdrawal.voids.append((*place, durable.journal, durable.start))
         taken: list[tuple[int, int]] = []
-        for each in sorted(by_place.get(place, []), key=lambda one: one.offset):
-            if each.offset < durable.journal:
+        for order in sorted(by_place.get(place, []), key=lambda ordered: ordered.offset):
+            if order.offset < durable.journal:
                 continue
-            if each.operation == "purge":
-                taken.append((each.first, each.last))
+            if order.operation == "purge":
+                taken.append((order.first, order.last))
                 continue
-            taken = [(first, min(last, each.first - 1)) for first, last in taken if first < each.first]
-            if each.operation == "truncated":
-                found.voids.append((*place, each.offset, each.first))
-                found.cuts.setdefault(place, []).append((each.offset, each.first))
+            taken = [(first, min(last, order.first - 1)) for first, last in taken if first < order.first]
+            if order.operation == "truncated":
+                withdrawal.voids.append((*place, order.offset, order.first))
+                withdrawal.cuts.setdefault(place, []).append((order.offset, order.first))
                 continue
-            if each.first > durable.start:
-                taken.append((durable.start, each.first - 1))
-            found.voids.append((*place, each.offset, each.first))
-            found.seeks[place] = each.offset, each.first
-        found.ranges += [(*place, first, last) for first, last in merged(taken)]
-    return found
+            if order.first > durable.start:
+                taken.append((durable.start, order.first - 1))
+            withdrawal.voids.append((*place, order.offset, order.first))
+            withdrawal.seeks[place] = order.offset, order.first
+        withdrawal.ranges += [(*place, first, last) for first, last in merged(taken)]
+    return withdrawal
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same EIDs as disjoint ranges, in rising order; those that touch are one."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = found[-1][0], max(found[-1][1], last)
+        if spans and first <= spans[-1][1] + 1:
+            spans[-1] = spans[-1][0], max(spans[-1][1], last)
         else:
-            found.append((first, last))
-    return found
+            spans.append((first, last))
+    return spans

@@ -51,8 +51,8 @@ class DurableState:
     @property
     def projected(self) -> int:
         """The journal offset as of which that is; of a foreign commit nothing is known."""
-        said = self.projection
-        return NEVER if said is None or not said.intact or said.journal is None else said.journal
+        mark = self.projection
+        return NEVER if mark is None or not mark.intact or mark.journal is None else mark.journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Catalog:
     @property
     def parts(self) -> dict[int, str]:
         """By store, which partition or level of its node it is; only of nodes that have several."""
-        found = [*self.nodes.values(), *(node for node, _ in self.absent.values())]
-        return {node.store: node.part for node in found if node.part}
+        nodes = [*self.nodes.values(), *(node for node, _ in self.absent.values())]
+        return {node.store: node.part for node in nodes if node.part}
 
     @property
     def has_adopted(self) -> bool:
@@ -106,8 +106,8 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
     nodes = {store: node for store, node in known.metadata.stores.items() if not absences[store]}
     snapshots = newest(_newest(landed, "state", unreadable), unreadable)
     positions = {
-        (one.group, one.topic, one.partition): projection_of(one.position, one.metadata)
-        for one in landed.extent.positions
+        (position.group, position.topic, position.partition): projection_of(position.position, position.metadata)
+        for position in landed.extent.positions
     }
     durables = [
         DurableState(
@@ -121,7 +121,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
     stored = stored_tables(landed, unreadable)
     tables = by_digest(stored)
     facts = Cells(tables)
-    firsts = {(one.topic, one.partition): one.first for one in landed.extent.ranges}
+    firsts = {(span.topic, span.partition): span.first for span in landed.extent.ranges}
     return Catalog(
         nodes,
         {store: (node, absences[store]) for store, node in known.metadata.stores.items() if absences[store]},
@@ -136,7 +136,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         snapshots,
         frozenset(store for store, node in nodes.items() if landed.extent.hidden(node.topic, node.partition)),
         firsts.get((f"{realm.prefix}.journal", 0), 0),
-        any(one.topic == f"{realm.prefix}.journal" and one.why == TORN for one in landed.extent.unread),
+        any(gap.topic == f"{realm.prefix}.journal" and gap.why == TORN for gap in landed.extent.unread),
         firsts.get((f"{realm.prefix}.outcomes", 0), 0),
         frozenset(_ended(landed)),
         unreadable,
@@ -151,14 +151,14 @@ def stored_tables(landed: Landed, unreadable: list[str]) -> list[dict[str, Any]]
 def absence(extent: Extent, node: Node) -> str:
     """Why a store was not read; empty: it was, as far as it can be. That the topic is another one comes before what
     keeps us from reading it."""
-    found, unread = extent.topics.get(node.topic), extent.unread_of(node.topic, node.partition)
-    if found and found != node.topic_id.hex():
+    topic_id, unread = extent.topics.get(node.topic), extent.unread_of(node.topic, node.partition)
+    if topic_id and topic_id != node.topic_id.hex():
         return "the topic was deleted, and another one made of its name: restore the first one from a backup"
-    if found is not None and extent.range_of(node.topic, node.partition) is not None:
+    if topic_id is not None and extent.range_of(node.topic, node.partition) is not None:
         return ""
     if unread is not None:
         return unread.why
-    return GONE if found is None else f"the topic has no partition {node.partition}: restore it from a backup"
+    return GONE if topic_id is None else f"the topic has no partition {node.partition}: restore it from a backup"
 
 
 def _ended(landed: Landed) -> Iterator[str]:
@@ -221,12 +221,12 @@ def _cells(table: dict[str, Any], facts: Cells) -> Iterator[Cell]:
 def commands(landed: Landed) -> dict[str, dict[str, Any]]:
     """What operators commanded, by its id, as the realm keeps it. Records that cannot be read are left out: nothing
     but what the journal lays to them depends on them."""
-    found = {}
+    records = {}
     for row in _rows(landed, "commands"):
         try:
             record = orjson.loads(row["value"] or b"null")
         except orjson.JSONDecodeError:
             continue
         if isinstance(record, dict) and "id" in record:
-            found[record["id"]] = record
-    return found
+            records[record["id"]] = record
+    return records

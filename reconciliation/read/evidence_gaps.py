@@ -22,14 +22,14 @@ class Gaps:
 def gaps_of(numberings: Iterable[Numbering], catalog: Catalog, extent: Extent, prefix: str, since: int | None) -> Gaps:
     """All but holes among the numbers of a run, which need another look at the records: those runs are torn, too."""
     known = list(numberings)
-    recorded, noted = ([one for one in known if one.source == source] for source in ("outcomes", "journal"))
+    recorded, noted = ([log for log in known if log.source == source] for source in ("outcomes", "journal"))
     gaps = Gaps(numbering_findings(known, catalog.digests))
     tails = tail_findings(known, since)
     gaps.findings += tails
     gaps.findings += [q1(None, 1, None, text) for text in catalog.unreadable]
-    gaps.torn |= {one["run"] for one in tails}
-    gaps.torn |= {one.run for one in recorded if one.run is not None and one.has_holes(since)}
-    last = max(recorded, key=lambda one: one.offset_last, default=None)
+    gaps.torn |= {tail["run"] for tail in tails}
+    gaps.torn |= {log.run for log in recorded if log.run is not None and log.has_holes(since)}
+    last = max(recorded, key=lambda log: log.offset_last, default=None)
     outcomes, journal = extent.range_of(f"{prefix}.outcomes"), extent.range_of(f"{prefix}.journal")
     if outcomes is not None and last is not None and outcomes.end - last.offset_last > _TAIL:
         text = f"{outcomes.topic} ends at offset {outcomes.end}, its last record is at {last.offset_last}: cut off"

@@ -60,7 +60,7 @@ def export(
             note(f"{written:,} records are written, at most {extent.offsets - written:,} remain")
 
         try:
-            for topic in sorted({one.topic for one in extent.ranges}):
+            for topic in sorted({span.topic for span in extent.ranges}):
                 kind = kind_of(prefix, topic)
                 rows = realm.rows(topic, _to(torn), starts)
                 _write(rows, kind, target / f"kind={kind}", writers, batch_written)
@@ -90,7 +90,7 @@ def _extent(realm: realm_file.Snapshot, prefix: str) -> Extent:
     ranges = sorted(Range(topic, number, first, end) for (topic, number), (first, end) in ends.items())
     missing = [f"{prefix}.{kind}" for kind in REQUIRED if f"{prefix}.{kind}" not in ids]
     positions = sorted(
-        (GroupPosition(*row) for row in realm.group_positions()), key=lambda one: (one.group, one.topic, one.partition)
+        (GroupPosition(*row) for row in realm.group_positions()), key=lambda pos: (pos.group, pos.topic, pos.partition)
     )
     topics = {topic: ids[topic] for topic in {*single, *(node.topic for node in known.nodes)} & ids.keys()}
     unread = tuple(Unread(topic, None, GONE) for topic in missing)

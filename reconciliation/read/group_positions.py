@@ -61,39 +61,39 @@ def position_findings(
     held: Iterable[tuple[Held, GroupPosition]], journal_end: int | None, unsure: Set[int] = frozenset()
 ) -> list[dict[str, Any]]:
     """`journal_end`: None where the journal could not be read to its end. `unsure`: stores that say nothing."""
-    found = []
+    findings = []
     for against, position in held:
         wrong = _wrong(projection_of(position.position, position.metadata), against, journal_end)
         if wrong is not None and against.store not in unsure:
             code, why = wrong
             text = f"group {position.group}, offset {position.position}: {why}"
-            found.append({
+            findings.append({
                 "class": code, "node": against.node, "durable": against.durable, "store": against.store, "count": 1,
                 "detail": text,
             })  # fmt: skip
-    return found
+    return findings
 
 
-def _wrong(said: Projection, against: Held, journal_end: int | None) -> tuple[str, str] | None:
-    if said.journal is None or said.low is None:
-        code = "A10" if said.offset < against.low and not against.moved else "A9"
+def _wrong(mark: Projection, against: Held, journal_end: int | None) -> tuple[str, str] | None:
+    if mark.journal is None or mark.low is None:
+        code = "A10" if mark.offset < against.low and not against.moved else "A9"
         return code, "its metadata is not the realm's: another program has set it"
-    if not said.intact:
-        back = said.offset < said.low
-        why = f"its metadata ({said.low} as of journal offset {said.journal}) was written for another offset"
+    if not mark.intact:
+        back = mark.offset < mark.low
+        why = f"its metadata ({mark.low} as of journal offset {mark.journal}) was written for another offset"
         return ("A10" if back else "A9"), why
-    if journal_end is not None and said.journal > journal_end + _SLACK:
-        return "A9", f"computed at journal offset {said.journal}, and the journal ends at {journal_end}"
+    if journal_end is not None and mark.journal > journal_end + _SLACK:
+        return "A9", f"computed at journal offset {mark.journal}, and the journal ends at {journal_end}"
     if against.moved:
         return None
-    if said.journal >= against.journal and said.low < against.low:
+    if mark.journal >= against.journal and mark.low < against.low:
         return (
             "A10",
-            f"its mark is {said.low}, and that of the older snapshot (journal offset {against.journal}) {against.low}",
+            f"its mark is {mark.low}, and that of the older snapshot (journal offset {against.journal}) {against.low}",
         )
-    if said.journal < against.journal and said.low > against.low:
+    if mark.journal < against.journal and mark.low > against.low:
         return (
             "A9",
-            f"its mark is {said.low}, and that of the newer snapshot (journal offset {against.journal}) {against.low}",
+            f"its mark is {mark.low}, and that of the newer snapshot (journal offset {against.journal}) {against.low}",
         )
     return None

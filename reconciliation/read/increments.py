@@ -122,10 +122,10 @@ def land(
     if hindered is not None:
         landed = _whole(realm, extent, spark, own, before, note, _UNREAD.format(hindered))
         return Increment(landed, directory, name, before)
-    extent, asked, seen = _read(realm, extent, spark, own, before, note)
+    extent, reads, seen = _read(realm, extent, spark, own, before, note)
     own.write(COMPLETE, json.dumps(extent.as_json(), indent=1).encode())
-    state = next_state(before, extent, realm.prefix, asked, seen, name, now_us)
-    torn = any(one.why == TORN for one in extent.unread)  # a backup may bring those records back: they are read again
+    state = next_state(before, extent, realm.prefix, reads, seen, name, now_us)
+    torn = any(gap.why == TORN for gap in extent.unread)  # a backup may bring those records back: they are read again
     if not torn:
         state = merging.merged(spark, links, state, realm.prefix)
     after = None if torn else state
@@ -172,19 +172,19 @@ def _read(
     changed: set[Partition] = set()
     failures = 0
     while True:
-        asked = plan(before, extent, realm.prefix, changed)
-        starts = {place: start.read for place, start in asked.starts.items()}
+        reads = plan(before, extent, realm.prefix, changed)
+        starts = {place: start.read for place, start in reads.starts.items()}
         try:
-            found = landing.fill(realm, spark, extent, own, KINDS, note, starts)
+            landed = landing.fill(realm, spark, extent, own, KINDS, note, starts)
         except SourceError:
             failures += 1
             previous, extent = extent, landing.extent_of(realm)
             if failures == TRIES or extent.ranges == previous.ranges:
                 raise
             continue
-        needed = plan(before, found, realm.prefix, changed)
-        extent = found
-        if not asked.covers(needed):
+        needed = plan(before, landed, realm.prefix, changed)
+        extent = landed
+        if not reads.covers(needed):
             continue
         seen = _seen(spark, own)
         others = changed_of(needed, seen)
@@ -199,7 +199,7 @@ def _seen(spark: SparkSession, landed: Folder) -> dict[Partition, Seen]:
         return {}
     hashed = F.xxhash64("timestamp", "key", "value")
     records = spark.read.schema(schemas.RECORD_DDL).option("basePath", landed.url).parquet(*folders)
-    found = records.groupBy("topic", "partition").agg(
+    bounds = records.groupBy("topic", "partition").agg(
         F.min("offset"), F.min_by(hashed, "offset"), F.max("offset"), F.max_by(hashed, "offset")
     )
-    return {(row[0], row[1]): Seen(*row[2:]) for row in found.collect()}
+    return {(row[0], row[1]): Seen(*row[2:]) for row in bounds.collect()}

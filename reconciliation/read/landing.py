@@ -86,7 +86,7 @@ def extent_of(realm: Realm) -> Extent:
 def _is_whole(target: Folder) -> bool:
     """It is complete, and every record of it could be decoded."""
     complete = target.read(COMPLETE)
-    return complete is not None and all(one["why"] != TORN for one in json.loads(complete)["unread"])
+    return complete is not None and all(gap["why"] != TORN for gap in json.loads(complete)["unread"])
 
 
 def _fill(
@@ -115,7 +115,7 @@ def fill(
     if realm.path is not None:
         with target.filled() as local:
             return export.export(realm.path, realm.prefix, local, kinds, note, starts)
-    ranges = (replace(one, first=starts.get((one.topic, one.partition), one.first)) for one in extent.ranges)
-    asked = replace(extent, ranges=tuple(ranges))
-    sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, asked, target.url)
+    ranges = (replace(span, first=starts.get((span.topic, span.partition), span.first)) for span in extent.ranges)
+    rest = replace(extent, ranges=tuple(ranges))
+    sources.land_kafka(spark, realm.bootstrap, realm.prefix, realm.client, rest, target.url)
     return extent

@@ -36,7 +36,7 @@ def due(links: Sequence[Link], least: int) -> Sequence[Link]:
         alike = [*_alike(rest, rest[-1].merges if not taken else taken[-1].merges + 1)]
         wanted = least - bool(taken)
         chosen = alike[:wanted]
-        if len(chosen) < wanted or sum(one.records_max for one in (*taken, *chosen)) > RECORDS_MAX:
+        if len(chosen) < wanted or sum(link.records_max for link in (*taken, *chosen)) > RECORDS_MAX:
             break
         taken += chosen
     return taken[::-1]
@@ -44,10 +44,10 @@ def due(links: Sequence[Link], least: int) -> Sequence[Link]:
 
 def _alike(links: Sequence[Link], merges: int) -> Iterator[Link]:
     """From the newest on, those that were merged so often."""
-    for one in reversed(links):
-        if one.merges != merges:
+    for link in reversed(links):
+        if link.merges != merges:
             return
-        yield one
+        yield link
 
 
 def merged(spark: SparkSession, links: Folder, state: State, prefix: str) -> State:
@@ -59,20 +59,20 @@ def merged(spark: SparkSession, links: Folder, state: State, prefix: str) -> Sta
     for kind in CHAINED:
         records = _records(spark, links, prefix, chosen, kind)
         if records is not None:
-            files = 1 + sum(one.records_max for one in chosen) // _FILE_RECORDS
+            files = 1 + sum(link.records_max for link in chosen) // _FILE_RECORDS
             records.coalesce(files).write.parquet((links / f"link={name}" / f"kind={kind}").url, mode="overwrite")
-    one = Link(name, tuple(_ranges(chosen)), max(each.merges for each in chosen) + 1)
+    union = Link(name, tuple(_ranges(chosen)), max(link.merges for link in chosen) + 1)
     at = state.links.index(chosen[0])
-    return replace(state, links=(*state.links[:at], one, *state.links[at + len(chosen) :]))
+    return replace(state, links=(*state.links[:at], union, *state.links[at + len(chosen) :]))
 
 
 def _records(spark: SparkSession, links: Folder, prefix: str, chosen: Sequence[Link], kind: Kind) -> DataFrame | None:
     """Those of a kind that count."""
     rows = [
-        (link.name, one.topic, one.partition, one.first)
+        (link.name, span.topic, span.partition, span.first)
         for link in chosen
-        for one in link.ranges
-        if kind_of(prefix, one.topic) == kind
+        for span in link.ranges
+        if kind_of(prefix, span.topic) == kind
     ]
     folders = folders_of(links, chosen, kind)
     if not rows or not folders:
@@ -84,9 +84,9 @@ def _records(spark: SparkSession, links: Folder, prefix: str, chosen: Sequence[L
 
 def _ranges(chosen: Sequence[Link]) -> Iterator[Range]:
     """One of each partition."""
-    found: dict[Partition, Range] = {}
-    for one in (each for link in chosen for each in link.ranges):
-        before = found.get((one.topic, one.partition), one)
-        ends = min(before.first, one.first), max(before.end, one.end)
-        found[one.topic, one.partition] = replace(one, first=ends[0], end=ends[1])
-    yield from found.values()
+    spans: dict[Partition, Range] = {}
+    for span in (stretch for link in chosen for stretch in link.ranges):
+        before = spans.get((span.topic, span.partition), span)
+        ends = min(before.first, span.first), max(before.end, span.end)
+        spans[span.topic, span.partition] = replace(span, first=ends[0], end=ends[1])
+    yield from spans.values()

@@ -28,8 +28,8 @@ class Classification:
         self._rules = [(_pattern(rule["names"]), _pattern(rule["unless"]), rule["node_class"]) for rule in rules]
 
     def class_of(self, name: str) -> str:
-        found = (one for names, unless, one in self._rules if names.fullmatch(name) and not unless.fullmatch(name))
-        return next(found, DEFAULT)
+        classes = (kind for names, unless, kind in self._rules if names.fullmatch(name) and not unless.fullmatch(name))
+        return next(classes, DEFAULT)
 
 
 def _pattern(patterns: Iterable[str]) -> re.Pattern[str]:
@@ -62,21 +62,21 @@ class NodeClasses:
                     stride = prod(len(table["axes"][axis]) for axis in faster)
                     self._axes[document["digest"], name] = stride, table["axes"][AXIS]
 
-    def checked(self, one: Tally) -> Tally:
+    def checked(self, tally: Tally) -> Tally:
         """The same, its mismatch told where a cell is of another class than the node."""
         if not self._axes:
-            return one
-        sides = ((one.table, one.cell), (one.answer_table, one.answer_cell))
-        mismatches = [text for table, cell in sides if (text := self._differs(one, table, cell))]
-        return replace(one, mismatch="; ".join(filter(None, [one.mismatch, *mismatches]))) if mismatches else one
+            return tally
+        sides = ((tally.table, tally.cell), (tally.answer_table, tally.answer_cell))
+        mismatches = [text for table, cell in sides if (text := self._differs(tally, table, cell))]
+        return replace(tally, mismatch="; ".join(filter(None, [tally.mismatch, *mismatches]))) if mismatches else tally
 
-    def _differs(self, one: Tally, table: str | None, cell: int | None) -> str | None:
-        axis = self._axes.get((one.digest, table or ""))
+    def _differs(self, tally: Tally, table: str | None, cell: int | None) -> str | None:
+        axis = self._axes.get((tally.digest, table or ""))
         if axis is None or cell is None:
             return None
         stride, classes = axis
         taken_for = classes[cell // stride % len(classes)]
-        node_class = self._classify[one.digest].class_of(one.node or "")
+        node_class = self._classify[tally.digest].class_of(tally.node or "")
         if taken_for == node_class:
             return None
         return f"decided as class {taken_for} by {table} where its node is of class {node_class}"

@@ -119,11 +119,11 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
     stores, ids = set(known.metadata.stores), {node.topic: node.topic_id.hex() for node in known.nodes}
     of_nodes = cluster.known(ids)
     topics |= of_nodes
-    places |= _readable({name: one for name, one in of_nodes.items() if one.id == ids[name]})
+    places |= _readable({name: topic for name, topic in of_nodes.items() if topic.id == ids[name]})
     firsts, positions = cluster.firsts(places), cluster.positions(prefix)
     for group in (state, journal, places):
-        asked = cluster.settled_ends([place for place in group if place not in ends])
-        ends, highs = ends | asked[0], highs | asked[1]
+        settled = cluster.settled_ends([place for place in group if place not in ends])
+        ends, highs = ends | settled[0], highs | settled[1]
     known.durables.clear()
     for place in metadata:
         cluster.read_on(known, place, ends[place])
@@ -131,7 +131,7 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
     return Extent(
         tuple(Range(p.topic, p.partition, min(firsts[p], ends[p]), ends[p]) for p in sorted(places)),
         positions,
-        {name: one.id for name, one in topics.items()},
+        {name: topic.id for name, topic in topics.items()},
         tuple(sorted((*_unread(topics, prefix), *cluster.pending(ends, highs)))),
         sum(before.values()),
         any(grown[place] > ends[place] for place in outcomes),
@@ -144,9 +144,9 @@ def _ask(cluster: _Cluster, prefix: str) -> Extent:
 def _readable(topics: Mapping[str, _Topic]) -> set[TopicPartition]:
     return {
         TopicPartition(name, number)
-        for name, one in topics.items()
-        for number in one.partitions
-        if not one.why and number not in one.down
+        for name, topic in topics.items()
+        for number in topic.partitions
+        if not topic.why and number not in topic.down
     }
 
 
@@ -154,11 +154,11 @@ def _unread(topics: Mapping[str, _Topic], prefix: str) -> list[Unread]:
     """What the realm has to have and has not, and what may not be looked at."""
     missing = [topic for kind in REQUIRED if (topic := f"{prefix}.{kind}") not in topics]
     unread = [Unread(topic, None, GONE) for topic in missing]
-    for name, one in topics.items():
-        if one.why:
-            unread.append(Unread(name, None, one.why))
+    for name, entry in topics.items():
+        if entry.why:
+            unread.append(Unread(name, None, entry.why))
         unread += [
-            Unread(name, number, "no broker leads this partition now: run again when one does") for number in one.down
+            Unread(name, number, "no broker leads this partition now: run again when one does") for number in entry.down
         ]
     return unread
 
@@ -191,14 +191,14 @@ class _Cluster:
         """As `describe`, of topics that were made, with their ids (empty: any). A broker hears of a topic later than
         the one that has made it; so one that is not there, or is another one, is looked for again for a while.
         `described`: what `describe` gave of them, and of others, which stay in it."""
-        found = self.describe(ids) if described is None else described
+        topics = self.describe(ids) if described is None else described
         until_s = time.monotonic() + LATE_S
-        while late := [name for name, topic_id in ids.items() if not _is_there(found.get(name), topic_id)]:
+        while late := [name for name, topic_id in ids.items() if not _is_there(topics.get(name), topic_id)]:
             if time.monotonic() >= until_s:
                 break
             time.sleep(_LOOK_S)
-            found = {name: one for name, one in found.items() if name not in late} | self.describe(late)
-        return found
+            topics = {name: topic for name, topic in topics.items() if name not in late} | self.describe(late)
+        return topics
 
     def stable_ends(self, places: Iterable[TopicPartition]) -> Ends:
         return self._offsets(places, OffsetSpec.LATEST, IsolationLevel.READ_COMMITTED)
@@ -207,8 +207,8 @@ class _Cluster:
         return self._offsets(places, OffsetSpec.EARLIEST, IsolationLevel.READ_UNCOMMITTED)
 
     def _offsets(self, places: Iterable[TopicPartition], which: OffsetSpec, isolation: IsolationLevel) -> Ends:
-        found = self._admin.list_partition_offsets(dict.fromkeys(sorted(places), which), isolation_level=isolation)
-        return {place: one.offset for place, one in found.items()}
+        results = self._admin.list_partition_offsets(dict.fromkeys(sorted(places), which), isolation_level=isolation)
+        return {place: result.offset for place, result in results.items()}
 
     def settled_ends(self, places: Iterable[TopicPartition]) -> tuple[Ends, Ends]:
         """Stable ends, as soon as they have reached what is written now (returned, too), or when patience has ended."""
@@ -239,7 +239,7 @@ class _Cluster:
         until_s = time.monotonic() + PATIENCE_S
         while (at := self._consumer.position(place)) < end:
             for records in self._consumer.poll(timeout_ms=500).values():
-                known.fold((one.offset, one.timestamp, one.key, one.value) for one in records if one.offset < end)
+                known.fold((row.offset, row.timestamp, row.key, row.value) for row in records if row.offset < end)
             if self._consumer.position(place) > at:
                 until_s = time.monotonic() + PATIENCE_S
             elif time.monotonic() >= until_s:
@@ -251,10 +251,10 @@ class _Cluster:
         groups = [name for name in names if name.startswith((f"{prefix}.queue.", f"{prefix}.durable."))]
         offsets = self._admin.list_group_offsets(groups) if groups else {}
         return tuple(
-            GroupPosition(group, place.topic, place.partition, found.offset, (found.metadata or "").rstrip("\0"))
+            GroupPosition(group, place.topic, place.partition, commit.offset, (commit.metadata or "").rstrip("\0"))
             for group in groups
-            for place, found in sorted(offsets[group].items())
-            if found.offset >= 0
+            for place, commit in sorted(offsets[group].items())
+            if commit.offset >= 0
         )
 
 
@@ -273,8 +273,8 @@ def _described(described: Mapping[str, Any]) -> _Topic | None:
         return _Topic("", (), why="we may not look at this topic: grant Describe and Read on it")
     allowed = described.get("authorized_operations") or []
     denied = bool(allowed) and not {"READ", "ALL"} & set(allowed)
-    numbers = tuple(sorted(one["partition_index"] for one in described["partitions"]))
-    down = tuple(sorted(one["partition_index"] for one in described["partitions"] if one["leader_id"] < 0))
+    numbers = tuple(sorted(part["partition_index"] for part in described["partitions"]))
+    down = tuple(sorted(part["partition_index"] for part in described["partitions"] if part["leader_id"] < 0))
     return _Topic(
         UUID(str(described["topic_id"])).hex,
         numbers,

@@ -18,8 +18,8 @@ def why_open(admin: Any, place: TopicPartition, stable_end: int) -> str:
         producers = admin.describe_producers([place])[place].active_producers
     except KafkaError as error:
         return f"not readable yet, a transaction is open ({_untold(error)}); {WHAT_TO_DO}"
-    open_ = [one for one in producers if one.current_transaction_start_offset >= 0]
-    first = min(open_, key=lambda one: int(one.current_transaction_start_offset), default=None)
+    open_ = [producer for producer in producers if producer.current_transaction_start_offset >= 0]
+    first = min(open_, key=lambda producer: int(producer.current_transaction_start_offset), default=None)
     if first is None:
         return f"not readable yet, a transaction is open and Kafka names no producer; {WHAT_TO_DO}"
     name, since_ms = _of(admin, first.producer_id)
@@ -33,7 +33,7 @@ def _of(admin: Any, producer: int) -> tuple[str, int]:
     Who may not describe it learns neither."""
     try:
         listed = admin.list_transactions(producer_id_filters=[producer])
-        names = [one.transactional_id for found in listed.values() for one in found]
+        names = [transaction.transactional_id for transactions in listed.values() for transaction in transactions]
         if not names:
             return "", 0
         began_ms = int(admin.describe_transactions(names[:1])[names[0]].transaction_start_time_ms)

@@ -41,8 +41,8 @@ class Snapshot:
 
     def ends(self) -> dict[tuple[str, int], tuple[int, int]]:
         """The first kept offset and the end of every (topic, partition)."""
-        found = self._connection.execute("SELECT topic, number, first, next FROM partitions")
-        return {(topic, number): (first, end) for topic, number, first, end in found}
+        rows = self._connection.execute("SELECT topic, number, first, next FROM partitions")
+        return {(topic, number): (first, end) for topic, number, first, end in rows}
 
     def group_positions(self) -> list[tuple[str, str, int, int, str]]:
         """(group, topic, partition, position, metadata) of every group offset."""

@@ -36,12 +36,12 @@ def newest(records: Iterable[tuple[bytes, dict[str, Any]]], unreadable: list[str
             continue
         store, durable, *_ = orjson.loads(key)
         sets.setdefault((store, durable), {}).setdefault(record.get("set"), {})[record.get("part", 0)] = record
-    found: dict[Place, Snapshot] = {}
+    snapshots: dict[Place, Snapshot] = {}
     for place, of_durable in sets.items():
         for parts in of_durable.values():
             head = next(iter(parts.values()))
             whole = len(parts) == head.get("parts", 1)
-            if whole and (place not in found or head["journal"] >= found[place].journal):
+            if whole and (place not in snapshots or head["journal"] >= snapshots[place].journal):
                 acked = [(first, last) for at in sorted(parts) for first, last in parts[at]["acked"]]
-                found[place] = Snapshot(head["low"], tuple(acked), head["journal"])
-    return found
+                snapshots[place] = Snapshot(head["low"], tuple(acked), head["journal"])
+    return snapshots

@@ -26,7 +26,7 @@ def land_kafka(
     spark: SparkSession, bootstrap: str, prefix: str, client: Mapping[str, str], extent: Extent, target: str
 ) -> None:
     """Read the ranges of `extent`, committed records only, and write them below `target`, a URL, in one job."""
-    ranges = [one for one in extent.ranges if one.first < one.end]
+    ranges = [span for span in extent.ranges if span.first < span.end]
     if not ranges:
         return
     records = (
@@ -34,8 +34,8 @@ def land_kafka(
         .options(**{"kafka.bootstrap.servers": bootstrap, "kafka.isolation.level": "read_committed"})
         .options(**java_settings(client))
         .options(assign=_assign(ranges), failOnDataLoss="true", includeHeaders="true")
-        .options(startingOffsets=_by_partition(ranges, lambda one: one.first))
-        .options(endingOffsets=_by_partition(ranges, lambda one: one.end))
+        .options(startingOffsets=_by_partition(ranges, lambda span: span.first))
+        .options(endingOffsets=_by_partition(ranges, lambda span: span.end))
         .load()
     )
     try:
@@ -74,15 +74,15 @@ def _kind(prefix: str) -> Column:
 
 def _assign(ranges: list[Range]) -> str:
     topics: dict[str, list[int]] = {}
-    for one in ranges:
-        topics.setdefault(one.topic, []).append(one.partition)
+    for span in ranges:
+        topics.setdefault(span.topic, []).append(span.partition)
     return json.dumps(topics)
 
 
 def _by_partition(ranges: list[Range], offset: Callable[[Range], int]) -> str:
     offsets: dict[str, dict[str, int]] = {}
-    for one in ranges:
-        offsets.setdefault(one.topic, {})[str(one.partition)] = offset(one)
+    for span in ranges:
+        offsets.setdefault(span.topic, {})[str(span.partition)] = offset(span)
     return json.dumps(offsets)
 
 

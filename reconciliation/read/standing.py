@@ -51,9 +51,9 @@ def places(
     """Every store that is, or that something was accepted in, or that the journal speaks of."""
     accepted, names = _accepted(tallies)
     mentioned = list(mentions)
-    names = {one.store: one.node for one in mentioned if one.node} | names
-    deleted = {one.store for one in mentioned if not one.durable and one.ended is not None}
-    stores = {*catalog.nodes, *catalog.absent, *accepted, *(one.store for one in mentioned)}
+    names = {mention.store: mention.node for mention in mentioned if mention.node} | names
+    deleted = {mention.store for mention in mentioned if not mention.durable and mention.ended is not None}
+    stores = {*catalog.nodes, *catalog.absent, *accepted, *(mention.store for mention in mentioned)}
     return {
         store: _place(catalog, extent, prefix, store, names.get(store, ""), accepted.get(store, 0), store in deleted)
         for store in sorted(stores)
@@ -63,10 +63,10 @@ def places(
 def _accepted(tallies: Iterable[Tally]) -> tuple[dict[int, int], dict[int, str]]:
     accepted: dict[int, int] = {}
     names: dict[int, str] = {}
-    for one in tallies:
-        if one.direction == "publish" and one.answer == "stored" and one.store is not None:
-            accepted[one.store] = accepted.get(one.store, 0) + one.count
-            names[one.store] = one.node or ""
+    for tally in tallies:
+        if tally.direction == "publish" and tally.answer == "stored" and tally.store is not None:
+            accepted[tally.store] = accepted.get(tally.store, 0) + tally.count
+            names[tally.store] = tally.node or ""
     return accepted, names
 
 
@@ -92,33 +92,33 @@ def _place(catalog: Catalog, extent: Extent, prefix: str, store: int, name: str,
 
 
 def unseen_findings(
-    found: Iterable[Place], extent: Extent, catalog: Catalog, counts: Mapping[int, int]
+    stores: Iterable[Place], extent: Extent, catalog: Catalog, counts: Mapping[int, int]
 ) -> list[dict[str, Any]]:
     """Q1 for everything that could not be looked at. `counts`: by store, publishes that could be compared with nothing.
     What was lost with its store is P1, where something is known to have been accepted there."""
     parts = [*catalog.nodes.values(), *(node for node, _ in catalog.absent.values())]
     findings, named = [], set[int]()
-    for one in extent.unread:
-        of = [part for part in parts if part.topic == one.topic and one.partition in (None, part.partition)]
-        named.update(part.store for part in of)
-        count = sum(counts.get(part.store, 0) for part in of)
-        findings.append(_q1(one.words, count, of[0].name if of else None, of[0].store if len(of) == 1 else None))
-    left = [place for place in found if place.store not in named and _is_unseen(place)]
-    return findings + [_q1(one.why, counts.get(one.store, 0), one.node or None, one.store) for one in left]
+    for gap in extent.unread:
+        own = [part for part in parts if part.topic == gap.topic and gap.partition in (None, part.partition)]
+        named.update(part.store for part in own)
+        count = sum(counts.get(part.store, 0) for part in own)
+        findings.append(_q1(gap.words, count, own[0].name if own else None, own[0].store if len(own) == 1 else None))
+    left = [place for place in stores if place.store not in named and _is_unseen(place)]
+    return findings + [_q1(spot.why, counts.get(spot.store, 0), spot.node or None, spot.store) for spot in left]
 
 
 def store_findings(catalog: Catalog, extent: Extent) -> list[dict[str, Any]]:
     """S3 for each store whose topic is another one than the node was made with, or whose id is not that topic's."""
-    found = []
+    findings = []
     for store, (node, why) in catalog.absent.items():
         if extent.topics.get(node.topic, node.topic_id.hex()) not in ("", node.topic_id.hex()):
             text = f"topic {node.topic} partition {node.partition}: {why}"
-            found.append({"class": "S3", "count": 1, "node": node.name, "store": store, "detail": text})
+            findings.append({"class": "S3", "count": 1, "node": node.name, "store": store, "detail": text})
     for store, node in catalog.nodes.items():
         if store != store_id(node.topic_id, node.partition):
             text = f"the metadata gives topic {node.topic} partition {node.partition} the store id of another topic"
-            found.append({"class": "S3", "count": 1, "node": node.name, "store": store, "detail": text})
-    return found
+            findings.append({"class": "S3", "count": 1, "node": node.name, "store": store, "detail": text})
+    return findings
 
 
 def _is_unseen(place: Place) -> bool:
@@ -126,22 +126,22 @@ def _is_unseen(place: Place) -> bool:
 
 
 def vanished_durables(
-    catalog: Catalog, extent: Extent, found: Mapping[int, Place], tallies: Iterable[Tally], mentions: Iterable[Mention]
+    catalog: Catalog, extent: Extent, stores: Mapping[int, Place], tallies: Iterable[Tally], mentions: Iterable[Mention]
 ) -> list[dict[str, Any]]:
     """Q1 for each durable of a node that there is, that outcome records, the journal or a snapshot name, and that is
     not in the metadata (or began anew there) though the journal does not say that it was deleted."""
     mentioned = list(mentions)
-    ended = {(one.store, one.durable): one.ended for one in mentioned if one.ended is not None}
-    lasts = {(one.store, one.durable): one.last for one in mentioned if one.durable and one.last is not None}
-    there = {(one.durable.store, one.durable.name) for one in catalog.durables}
+    ended = {(note.store, note.durable): note.ended for note in mentioned if note.ended is not None}
+    lasts = {(note.store, note.durable): note.last for note in mentioned if note.durable and note.last is not None}
+    there = {(state.durable.store, state.durable.name) for state in catalog.durables}
     named = {
         *_settled(tallies),
-        *(key for key, one in catalog.snapshots.items() if one.journal >= catalog.journal_first),
+        *(key for key, snapshot in catalog.snapshots.items() if snapshot.journal >= catalog.journal_first),
     }
     lasts |= dict.fromkeys(named - lasts.keys() - there, 0)
     findings = []
     for (store, name), last in sorted(lasts.items()):
-        place = found.get(store)
+        place = stores.get(store)
         if place is None or place.standing != "read" or name.endswith(_VOLATILE) or (place.node, name) in extent.begun:
             continue
         if max(ended.get((store, name), _NEVER), ended.get((store, ""), _NEVER)) + _LATE_US < last:
@@ -161,9 +161,9 @@ _VOLATILE = "|volatile"
 def _settled(tallies: Iterable[Tally]) -> set[tuple[int, str]]:
     """The durables that consumers were told to have acknowledged something of. A queue's consumers name none."""
     return {
-        (one.store, one.durable or QUEUE)
-        for one in tallies
-        if one.direction == "subscribe" and one.operation in TERMINAL and one.answer == "done" and one.store is not None
+        (row.store, row.durable or QUEUE)
+        for row in tallies
+        if row.direction == "subscribe" and row.operation in TERMINAL and row.answer == "done" and row.store is not None
     }
 
 

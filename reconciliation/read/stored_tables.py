@@ -25,22 +25,22 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
 def digest_findings(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """G2. What was decided by tables that were changed afterwards is held against the wrong ones."""
-    found = []
+    findings = []
     for document in documents:
         computed = digest_of(document)
         if computed != document["digest"]:
             text = f"the tables stored under digest {document['digest']} have the digest {computed}: they were changed"
-            found.append({"class": "G2", "count": 1, "at": document.get("stored_us"), "detail": text})
-    return found
+            findings.append({"class": "G2", "count": 1, "at": document.get("stored_us"), "detail": text})
+    return findings
 
 
 def by_digest(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One for each digest: where several claim it, the one that has it."""
-    found: dict[str, dict[str, Any]] = {}
+    tables: dict[str, dict[str, Any]] = {}
     for document in documents:
-        if document["digest"] not in found or digest_of(document) == document["digest"]:
-            found[document["digest"]] = dict(document)
-    return list(found.values())
+        if document["digest"] not in tables or digest_of(document) == document["digest"]:
+            tables[document["digest"]] = dict(document)
+    return list(tables.values())
 
 
 class Cells:
@@ -65,35 +65,35 @@ class Cells:
                 return axes[name][place]
         raise AssertionError("the axis is one of them")
 
-    def checked(self, one: Tally, kind: str | None) -> Tally:
+    def checked(self, tally: Tally, kind: str | None) -> Tally:
         """The same, its mismatch told where the cells say something else than the group. `kind` of the node; None: not
         known."""
         texts = [
-            f"{axis} {told} in the cell of {table}, where the record says {said}"
-            for table, cell, axis, said in _stated(one, kind)
-            if (told := self.fact(one.digest, table, cell, axis)) is not None and told not in said.split(" or ")
+            f"{axis} {fact} in the cell of {table}, where the record says {recorded}"
+            for table, cell, axis, recorded in _stated(tally, kind)
+            if (fact := self.fact(tally.digest, table, cell, axis)) is not None and fact not in recorded.split(" or ")
         ]
-        return replace(one, mismatch="; ".join(filter(None, [one.mismatch, *texts]))) if texts else one
+        return replace(tally, mismatch="; ".join(filter(None, [tally.mismatch, *texts]))) if texts else tally
 
 
 _MODES = {"queue": "queue or browse", "channel": "plain or browse"}
 """Of a link without a durable."""
 
 
-def _stated(one: Tally, kind: str | None) -> list[tuple[str | None, int | None, str, str]]:
+def _stated(tally: Tally, kind: str | None) -> list[tuple[str | None, int | None, str, str]]:
     """Table, cell and axis, and the values that go with the rest of the record."""
     facts: list[tuple[str | None, int | None, str, str]] = []
-    if one.direction == "publish":
-        settled = "yes" if one.presettled else "no"
+    if tally.direction == "publish":
+        settled = "yes" if tally.presettled else "no"
         facts += [
-            (one.table, one.cell, "presettled", settled),
-            (one.answer_table, one.answer_cell, "presettled", settled),
+            (tally.table, tally.cell, "presettled", settled),
+            (tally.answer_table, tally.answer_cell, "presettled", settled),
         ]
     else:
-        mode = "durable" if one.durable is not None else _MODES.get(kind or "", "queue or plain or browse")
-        facts.append((one.table, one.cell, "subscription", mode))
-    if one.answer_table in ("published", "settled") and one.answer is not None:
-        facts.append((one.answer_table, one.answer_cell, "answer", one.answer))
-    if one.answer_table == "settled":
-        facts.append((one.answer_table, one.answer_cell, "operation", one.operation))
+        mode = "durable" if tally.durable is not None else _MODES.get(kind or "", "queue or plain or browse")
+        facts.append((tally.table, tally.cell, "subscription", mode))
+    if tally.answer_table in ("published", "settled") and tally.answer is not None:
+        facts.append((tally.answer_table, tally.answer_cell, "answer", tally.answer))
+    if tally.answer_table == "settled":
+        facts.append((tally.answer_table, tally.answer_cell, "operation", tally.operation))
     return facts

@@ -12,27 +12,27 @@ from reconciliation.report.since import messages
 def write(known: Sequence[Known], file: str) -> Iterator[str]:
     if known:
         yield f"Acknowledged in {file}"
-        for one in known:
-            yield f"  {named(one)}"
+        for entry in known:
+            yield f"  {named(entry)}"
         yield ""
 
 
-def named(one: Known) -> str:
+def named(known: Known) -> str:
     """A line: what it is of, who says so and why, and whether it still holds."""
-    said = f"acknowledged by {one.said.by}, {until_words(one)}: {one.said.reason}"
-    if one.cause is None:
-        return f"{one.said.id} {said}. It is not found any more: remove the entry, line {one.said.line}"
-    cause = one.cause
+    note = f"acknowledged by {known.said.by}, {until_words(known)}: {known.said.reason}"
+    if known.cause is None:
+        return f"{known.said.id} {note}. It is not found any more: remove the entry, line {known.said.line}"
+    cause = known.cause
     place = f" in {cause.place}" if cause.place else ""
-    return f"{one.said.id} {CLASSES[cause.code].name}{place}, {messages(cause.count)}, {said}{standing_words(one)}"
+    return f"{known.said.id} {CLASSES[cause.code].name}{place}, {messages(cause.count)}, {note}{standing_words(known)}"
 
 
-def until_words(one: Known) -> str:
-    return f"expired after {one.said.until}" if one.expired else f"until {one.said.until}"
+def until_words(known: Known) -> str:
+    return f"expired after {known.said.until}" if known.expired else f"until {known.said.until}"
 
 
-def standing_words(one: Known) -> str:
+def standing_words(known: Known) -> str:
     """What counts again; empty where all of it is covered."""
-    if one.cause is not None and one.has_grown:
-        return f". It has grown: {one.cause.open:,} of {one.cause.count:,} are not acknowledged, and count"
-    return ". All of it counts again" if one.expired else ""
+    if known.cause is not None and known.has_grown:
+        return f". It has grown: {known.cause.open:,} of {known.cause.count:,} are not acknowledged, and count"
+    return ". All of it counts again" if known.expired else ""

@@ -83,13 +83,13 @@ class Balance:
 
     @property
     def difference(self) -> int:
-        of_nodes = sum(abs(one.difference) for one in self.nodes)
-        return of_nodes + sum(abs(one.difference) for one in self.durables)
+        of_nodes = sum(abs(node.difference) for node in self.nodes)
+        return of_nodes + sum(abs(durable.difference) for durable in self.durables)
 
     @property
     def unseen(self) -> int:
         """Events and publishes that could not be compared with anything."""
-        return sum(one.unread + one.unproven for one in self.nodes)
+        return sum(node.unread + node.unproven for node in self.nodes)
 
 
 Key = tuple[str, int | None, str | None]
@@ -118,7 +118,7 @@ def balance(judgement: Judgement, totals: Mapping[Key, int]) -> Balance:
         sum(place.accepted for place in judgement.places.values() if place.standing == standing)
         for standing in ("deleted", "ended")
     )
-    return Balance(sorted(nodes, key=lambda one: (one.node, len(one.part), one.part)), durables, deleted, temporary)
+    return Balance(sorted(nodes, key=lambda row: (row.node, len(row.part), row.part)), durables, deleted, temporary)
 
 
 def _node(judgement: Judgement, by_store: Mapping[tuple[str, int | None], int], place: Place) -> NodeBalance:

@@ -28,17 +28,17 @@ def error_cells(tallies: Iterable[Tally]) -> dict[tuple[str, str], Cell]:
     """By (condition, code), within the window. Where the log gave no code (one word, as `_MSG_TIMED_OUT`), the realm's
     answer stands for it, or `decided at once`."""
     cells: dict[tuple[str, str], Cell] = {}
-    for one in tallies:
-        if not one.inside or (one.condition is None and one.answer in _NO_ERROR):
+    for tally in tallies:
+        if not tally.inside or (tally.condition is None and tally.answer in _NO_ERROR):
             continue
-        is_code = one.native is not None and len(one.native.split()) == 1
-        code = one.native if is_code and one.native else one.answer or "decided at once"
-        cell = cells.setdefault((one.condition or "no condition", code), Cell())
-        cell.count += one.count
-        cell.at_first = min(cell.at_first, one.at_first)
-        cell.at_last = max(cell.at_last, one.at_last)
-        cell.nodes.add(one.node or "")
-        if one.native and not is_code:
-            cell.words.add(one.native)
-        cell.severity = "fatal" if "fatal" in (cell.severity, one.severity) else one.severity or cell.severity
+        is_code = tally.native is not None and len(tally.native.split()) == 1
+        code = tally.native if is_code and tally.native else tally.answer or "decided at once"
+        cell = cells.setdefault((tally.condition or "no condition", code), Cell())
+        cell.count += tally.count
+        cell.at_first = min(cell.at_first, tally.at_first)
+        cell.at_last = max(cell.at_last, tally.at_last)
+        cell.nodes.add(tally.node or "")
+        if tally.native and not is_code:
+            cell.words.add(tally.native)
+        cell.severity = "fatal" if "fatal" in (cell.severity, tally.severity) else tally.severity or cell.severity
     return cells

@@ -46,15 +46,15 @@ class Findings:
 
     @property
     def anomalous(self) -> list[Cause]:
-        return [one for one in self.causes if is_anomaly(one.code)]
+        return [cause for cause in self.causes if is_anomaly(cause.code)]
 
     @property
     def anomalies(self) -> int:
-        return sum(one.count for one in self.classes if is_anomaly(one.code))
+        return sum(report.count for report in self.classes if is_anomaly(report.code))
 
     def acknowledged(self, code: str) -> int:
         """So many messages of a class."""
-        return sum(one.count - one.open for one in self.causes if one.code == code)
+        return sum(cause.count - cause.open for cause in self.causes if cause.code == code)
 
 
 def tag(row: dict[str, Any]) -> str | None:

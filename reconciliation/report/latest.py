@@ -54,19 +54,19 @@ class Latest:
 
     def as_json(self) -> bytes:
         content: dict[str, Any] = {"v": VERSION, "realm": self.realm, "every_s": self.every_s}
-        if (one := self.record) is not None:
+        if (record := self.record) is not None:
             content |= {
-                "verdict": one.verdict,
-                "sentence": one.sentence,
-                "complete": one.complete,
-                "at": readable(one.at_us),
-                "at_us": one.at_us,
-                "took_s": round(one.took_s, 1),
-                "last_outcome_us": one.sources["last_us"],
-                "findings": len(one.findings),
-                "messages": one.messages,
-                "open": one.open,
-                "difference": one.books["difference"],
+                "verdict": record.verdict,
+                "sentence": record.sentence,
+                "complete": record.complete,
+                "at": readable(record.at_us),
+                "at_us": record.at_us,
+                "took_s": round(record.took_s, 1),
+                "last_outcome_us": record.sources["last_us"],
+                "findings": len(record.findings),
+                "messages": record.messages,
+                "open": record.open,
+                "difference": record.books["difference"],
             }
         if self.failed is not None:
             since = {"since": readable(self.failed.since_us), "since_us": self.failed.since_us}
@@ -82,25 +82,25 @@ class Latest:
             for line in (
                 f"# HELP {name} {_HELP[name]}",
                 f"# TYPE {name} gauge",
-                *(f"{name}{{{self._labels(more)}}} {value:.16g}" for each, more, value in values if each == name),
+                *(f"{name}{{{self._labels(more)}}} {value:.16g}" for gauge, more, value in values if gauge == name),
             )
         ]
         return "\n".join(lines) + "\n"
 
     def _values(self, now_us: int | None) -> Iterator[tuple[str, dict[str, str], float]]:
-        if (one := self.record) is not None:
+        if (record := self.record) is not None:
             for verdict in VERDICTS:
-                yield "realmgate_verdict", {"verdict": verdict}, one.verdict == verdict
-            yield "realmgate_verdict_timestamp_seconds", {}, one.at_us / 1e6
+                yield "realmgate_verdict", {"verdict": verdict}, record.verdict == verdict
+            yield "realmgate_verdict_timestamp_seconds", {}, record.at_us / 1e6
             if now_us is not None:
-                yield "realmgate_verdict_age_seconds", {}, max(0, now_us - one.at_us) / 1e6
-            yield "realmgate_verdict_duration_seconds", {}, one.took_s
+                yield "realmgate_verdict_age_seconds", {}, max(0, now_us - record.at_us) / 1e6
+            yield "realmgate_verdict_duration_seconds", {}, record.took_s
             open_messages = Counter[str]()
-            for each in one.findings:
-                open_messages[each.code] += each.open
+            for finding in record.findings:
+                open_messages[finding.code] += finding.open
             for code, count in sorted(open_messages.items()):
                 yield "realmgate_verdict_open_messages", {"class": code}, count
-            yield "realmgate_verdict_books_difference", {}, one.books["difference"]
+            yield "realmgate_verdict_books_difference", {}, record.books["difference"]
         if self.every_s is not None:
             yield "realmgate_verdict_interval_seconds", {}, self.every_s
             yield "realmgate_verdict_failed_rounds", {}, 0 if self.failed is None else self.failed.rounds

@@ -33,7 +33,7 @@ def recorded(
         complete=verdict.complete,
         window={"since_us": window.since, "until_us": window.until},
         realm=identity_of(landed.extent, realm.prefix),
-        classes={one.code: one.count for one in findings.classes},
+        classes={report.code: report.count for report in findings.classes},
         findings=findings.anomalous,
         books=_books(sheet),
         sources=_sources(landed.extent, judgement, realm.prefix),
@@ -44,10 +44,10 @@ def recorded(
 
 
 def _books(sheet: Balance) -> dict[str, Any]:
-    totals = {name: sum(getattr(one, name) for one in sheet.nodes) for name in _OF_NODES}
+    totals = {name: sum(getattr(node, name) for node in sheet.nodes) for name in _OF_NODES}
     lines: dict[str, int] = {}
-    for of, difference in _lines(sheet):
-        lines[of] = difference if of not in lines else abs(lines[of]) + abs(difference)  # two stores of one name
+    for line, difference in _lines(sheet):
+        lines[line] = difference if line not in lines else abs(lines[line]) + abs(difference)  # two stores of one name
     return {
         "difference": sheet.difference,
         "unseen": sheet.unseen,
@@ -62,23 +62,23 @@ def _lines(sheet: Balance) -> Iterator[tuple[str, int]]:
     for node in sheet.nodes:
         if node.difference:
             yield " ".join(filter(None, (node.node, node.part))), node.difference
-    for one in sheet.durables:
-        if one.difference:
-            yield " ".join(filter(None, (one.node, one.part, f"durable {one.durable}"))), one.difference
+    for durable in sheet.durables:
+        if durable.difference:
+            yield " ".join(filter(None, (durable.node, durable.part, f"durable {durable.durable}"))), durable.difference
 
 
 def _sources(extent: Extent, judgement: Judgement, prefix: str) -> dict[str, Any]:
     """The realm's own topics, each with its offsets; those of events summed up."""
     own = {f"{prefix}.{kind}" for kind in SINGLE}
-    events = [one for one in extent.ranges if one.topic not in own]
+    events = [span for span in extent.ranges if span.topic not in own]
     states = [run.state for run in judgement.runs]
     return {
-        "topics": {one.topic: [one.first, one.end] for one in extent.ranges if one.topic in own},
+        "topics": {span.topic: [span.first, span.end] for span in extent.ranges if span.topic in own},
         "event_partitions": len(events),
-        "event_offsets": sum(one.end - one.first for one in events),
-        "unread": [one.words for one in extent.unread[:LINES_MAX]],
+        "event_offsets": sum(span.end - span.first for span in events),
+        "unread": [gap.words for gap in extent.unread[:LINES_MAX]],
         "runs": {state: states.count(state) for state in sorted({*states})},
-        "outcomes": sum(one.count for one in judgement.tallies),
+        "outcomes": sum(tally.count for tally in judgement.tallies),
         "last_us": max((run.at_last for run in judgement.runs), default=None),
     }
 

@@ -44,8 +44,8 @@ SINCE = "since-last.json"
 
 def add_findings(target: Folder, findings: list[dict[str, Any]]) -> None:
     """Findings made on the driver, beside those that Spark wrote."""
-    for code in sorted({one["class"] for one in findings}):
-        rows = [one for one in findings if one["class"] == code]
+    for code in sorted({finding["class"] for finding in findings}):
+        rows = [finding for finding in findings if finding["class"] == code]
         columns = FINDING.remove(FINDING.get_field_index("class"))
         content = BytesIO()
         pq.write_table(pa.Table.from_pylist(rows, schema=columns), content, compression="zstd")
@@ -67,7 +67,7 @@ def condense(target: Folder, window: Window, parts: Mapping[int, str] | None = N
         if code not in INTERNAL and (code == INCOMPLETE or window.holds(row["at"])):
             reports.setdefault(code, ClassReport(code)).add(row)
             causes.add(row)
-    named = sorted(causes.all(), key=lambda one: ORDER.index(one.code))
+    named = sorted(causes.all(), key=lambda cause: ORDER.index(cause.code))
     return Findings([reports[code] for code in ORDER if code in reports], totals, named)
 
 
@@ -121,21 +121,21 @@ def write_manifest(
         "clean": verdict.clean,
         "acknowledged": {
             "messages": verdict.acknowledged,
-            "entries": [one.as_json() for one in known[:LINES_MAX]],
+            "entries": [entry.as_json() for entry in known[:LINES_MAX]],
             "more_entries": max(0, len(known) - LINES_MAX),
         },
         "classes": [
             {
-                "class": one.code,
-                "severity": CLASSES[one.code].severity,
-                "count": one.count,
-                "acknowledged": findings.acknowledged(one.code),
-                "nodes": sorted(one.nodes),
-                "first_eid": one.first_eid,
-                "last_eid": one.last_eid,
-                "examples": one.examples,
+                "class": report.code,
+                "severity": CLASSES[report.code].severity,
+                "count": report.count,
+                "acknowledged": findings.acknowledged(report.code),
+                "nodes": sorted(report.nodes),
+                "first_eid": report.first_eid,
+                "last_eid": report.last_eid,
+                "examples": report.examples,
             }
-            for one in findings.classes
+            for report in findings.classes
         ],
         "balance": {**asdict(sheet), "difference": sheet.difference},
     }

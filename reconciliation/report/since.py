@@ -16,8 +16,8 @@ def heading(since: Comparison) -> str:
     """One sentence, with all counts."""
     if since.before is None:
         return f"No earlier reconciliation to compare with: {_findings(len(since.new))} new."
-    said = f"the reconciliation of {readable(since.before.at_us)} ({since.before.verdict})"
-    return f"Since {said}: {counts_words(since)}."
+    words = f"the reconciliation of {readable(since.before.at_us)} ({since.before.verdict})"
+    return f"Since {words}: {counts_words(since)}."
 
 
 def counts_words(since: Comparison) -> str:
@@ -35,8 +35,8 @@ def write(since: Comparison, damaged: Sequence[str] = (), shown: int = SHOWN) ->
     lines += _changes("not acknowledged any more", since.reopened, shown)
     lines += [f"  books new or otherwise  {line}" for line in since.books[:shown]]
     if since.same:
-        of = messages(sum(one.count for one in since.same))
-        lines.append(f"  {_findings(len(since.same))} the same as before: {of}, not named here.")
+        amount = messages(sum(cause.count for cause in since.same))
+        lines.append(f"  {_findings(len(since.same))} the same as before: {amount}, not named here.")
     if since.gone:
         lines.append(f"  Gone: {_some(since.gone, shown)}.")
     return "\n".join(lines) + "\n"
@@ -51,20 +51,20 @@ def exit_words(since: Comparison, verdict: str) -> str:
 
 
 def _changes(word: str, changes: Sequence[Change], shown: int) -> Iterator[str]:
-    for one in changes[:shown]:
-        yield f"  {word}  {named(one.cause)}{change_words(one)}"
+    for change in changes[:shown]:
+        yield f"  {word}  {named(change.cause)}{change_words(change)}"
     if len(changes) > shown:
         yield f"  {word}  and {_findings(len(changes) - shown)} more"
 
 
-def change_words(one: Change) -> str:
+def change_words(change: Change) -> str:
     """How much of it is new, or counts again."""
     words = ""
-    if one.more < one.cause.count:
-        words += f"; {one.more:,} more than before" if one.more else ""
-        words += f"; {one.reopened:,} were acknowledged before" if one.reopened else ""
-    if one.counts < one.more + one.reopened:
-        words += f"; {one.more + one.reopened - one.counts:,} of them acknowledged"
+    if change.more < change.cause.count:
+        words += f"; {change.more:,} more than before" if change.more else ""
+        words += f"; {change.reopened:,} were acknowledged before" if change.reopened else ""
+    if change.counts < change.more + change.reopened:
+        words += f"; {change.more + change.reopened - change.counts:,} of them acknowledged"
     return words
 
 
@@ -85,4 +85,4 @@ def _findings(count: int) -> str:
 
 def _some(causes: Sequence[Cause], shown: int) -> str:
     more = f" and {len(causes) - shown} more" if len(causes) > shown else ""
-    return ", ".join(one.id for one in causes[:shown]) + more
+    return ", ".join(cause.id for cause in causes[:shown]) + more

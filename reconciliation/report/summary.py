@@ -60,9 +60,9 @@ def made_words(result: Result) -> str:
 def age_words(age_us: int) -> str:
     """How long ago. A clock that runs ahead makes it no time."""
     seconds = max(0, age_us) // 1_000_000
-    for unit, of in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= 2 * of:
-            return f"{seconds // of} {unit}s old"
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}s old"
     return f"{seconds} second{'s' if seconds != 1 else ''} old"
 
 
@@ -78,7 +78,7 @@ def window_words(window: Window) -> str:
 
 
 def evidence_words(judgement: Judgement) -> str:
-    judged = sum(one.count for one in judgement.tallies)
+    judged = sum(tally.count for tally in judgement.tallies)
     states = [run.state for run in judgement.runs]
     runs = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
     stored = sum(count.get("events", 0) for (_, durable), count in judgement.counts.items() if durable is None)
@@ -100,11 +100,11 @@ def base_words(judgement: Judgement, landed: Landed) -> str:
 
 def _balance(sheet: Balance) -> Iterator[str]:
     yield "Balance by node (told = stored)"
-    yield from _table(node_row(one) for one in sheet.nodes) if sheet.nodes else ["  (no nodes)"]
+    yield from _table(node_row(node) for node in sheet.nodes) if sheet.nodes else ["  (no nodes)"]
     if sheet.durables:
         yield ""
         yield "Balance by queue and durable (entitled = what became of it)"
-        yield from _table(durable_row(one) for one in sheet.durables)
+        yield from _table(durable_row(durable) for durable in sheet.durables)
     yield from (f"  {words}" for words in gone_words(sheet))
     yield ""
     yield f"Difference: {sheet.difference:,} - {difference_words(sheet)}."
@@ -126,43 +126,43 @@ def difference_words(sheet: Balance) -> str:
     return "every event is accounted for"
 
 
-def node_row(one: NodeBalance) -> dict[str, str | int]:
+def node_row(balance: NodeBalance) -> dict[str, str | int]:
     return {
-        "node": one.node,
-        "kind": one.kind,
-        "accepted": one.accepted,
-        "+indeterminate": one.indeterminate,
-        "+in flight": one.in_flight,
-        "+copied": one.copied,
-        "+anomalies": one.anomalies,
-        "+older": one.older,
-        "+native": one.native,
-        "+unproven": one.unproven,
-        "=stored": one.stored,
-        "+retained out": one.retained_out,
-        "+unread": one.unread,
-        "difference": one.difference,
+        "node": balance.node,
+        "kind": balance.kind,
+        "accepted": balance.accepted,
+        "+indeterminate": balance.indeterminate,
+        "+in flight": balance.in_flight,
+        "+copied": balance.copied,
+        "+anomalies": balance.anomalies,
+        "+older": balance.older,
+        "+native": balance.native,
+        "+unproven": balance.unproven,
+        "=stored": balance.stored,
+        "+retained out": balance.retained_out,
+        "+unread": balance.unread,
+        "difference": balance.difference,
     }
 
 
-def durable_row(one: DurableBalance) -> dict[str, str | int]:
+def durable_row(balance: DurableBalance) -> dict[str, str | int]:
     return {
-        "node": one.node,
-        "durable": one.durable,
-        "entitled": one.entitled,
-        "=acknowledged": one.acknowledged,
-        "+discarded": one.discarded,
-        "+dead letters": one.dead_lettered,
-        "+expired": one.expired,
-        "+filtered": one.filtered,
-        "+evicted": one.evicted,
-        "+moved": one.moved,
-        "+purged": one.purged,
-        "+available": one.available,
-        "+skipped": one.skipped,
-        "+ended before stored": one.early,
-        "+lost by retention": one.retained_out,
-        "difference": one.difference,
+        "node": balance.node,
+        "durable": balance.durable,
+        "entitled": balance.entitled,
+        "=acknowledged": balance.acknowledged,
+        "+discarded": balance.discarded,
+        "+dead letters": balance.dead_lettered,
+        "+expired": balance.expired,
+        "+filtered": balance.filtered,
+        "+evicted": balance.evicted,
+        "+moved": balance.moved,
+        "+purged": balance.purged,
+        "+available": balance.available,
+        "+skipped": balance.skipped,
+        "+ended before stored": balance.early,
+        "+lost by retention": balance.retained_out,
+        "difference": balance.difference,
     }
 
 
@@ -187,21 +187,22 @@ def _classes(findings: Findings) -> Iterator[str]:
     if not findings.classes:
         return
     yield "Findings"
-    for one in findings.classes:
-        yield from _class(one, [cause for cause in findings.causes if cause.code == one.code])
+    for report in findings.classes:
+        yield from _class(report, [cause for cause in findings.causes if cause.code == report.code])
 
 
-def _class(one: ClassReport, causes: list[Cause]) -> Iterator[str]:
-    kind = CLASSES[one.code]
-    nodes = ", ".join(_short(name) for name in sorted(one.nodes)[:_SHOWN])
-    yield f"  {one.code} {kind.name}: {one.count:,} ({SEVERITY_WORDS[kind.severity]}){' on ' + nodes if nodes else ''}"
-    for row in one.examples[:_SHOWN]:
+def _class(report: ClassReport, causes: list[Cause]) -> Iterator[str]:
+    kind = CLASSES[report.code]
+    nodes = ", ".join(_short(name) for name in sorted(report.nodes)[:_SHOWN])
+    where = f" on {nodes}" if nodes else ""
+    yield f"  {report.code} {kind.name}: {report.count:,} ({SEVERITY_WORDS[kind.severity]}){where}"
+    for row in report.examples[:_SHOWN]:
         yield f"      {example_words(row)}"
-    if is_anomaly(one.code):
-        names = [f"{each.id} ({each.count:,}{_known(each)})" for each in causes]
+    if is_anomaly(report.code):
+        names = [f"{cause.id} ({cause.count:,}{_known(cause)})" for cause in causes]
         more = f", and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
         yield f"      Findings, and their messages: {', '.join(names[:_SHOWN])}{more}"
-    if is_anomaly(one.code):
+    if is_anomaly(report.code):
         yield f"      What to do: {kind.action}"
 
 

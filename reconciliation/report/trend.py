@@ -32,7 +32,7 @@ def write(kept: Kept) -> str:
     """For a terminal."""
     lines = [f"{kept.directory}: {len(kept.records)} records; the newest {KEPT} are kept."]
     if kept.records:
-        rows = [_HEADER, *(_row(each) for each in steps(kept))]
+        rows = [_HEADER, *(_row(step) for step in steps(kept))]
         widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADER))]
         for row in rows:
             cells = (
@@ -54,7 +54,7 @@ def _row(step: Step) -> tuple[str, ...]:
     everything = (since, until) == (BEGINNING, END)
     ends = (readable(since) if since != BEGINNING else "", readable(until) if until != END else "")
     window = "all" if everything else " to ".join(ends).strip()
-    return (readable(record.at_us), record.verdict, *(f"{one:,}" for one in numbers), *changes, books, window)
+    return (readable(record.at_us), record.verdict, *(f"{number:,}" for number in numbers), *changes, books, window)
 
 
 def document(kept: Kept) -> dict[str, Any]:
@@ -84,5 +84,5 @@ def document(kept: Kept) -> dict[str, Any]:
             }
             for name, step in zip(kept.names, steps(kept), strict=True)
         ],
-        "damaged": [{"file": one.name, "why": one.why} for one in kept.damaged],
+        "damaged": [{"file": file.name, "why": file.why} for file in kept.damaged],
     }

@@ -51,10 +51,10 @@ class Verdict:
 
 
 def verdict_of(findings: Findings, sheet: Balance) -> Verdict:
-    anomalies = [one for one in findings.classes if is_anomaly(one.code)]
-    known = {one.code: findings.acknowledged(one.code) for one in anomalies}
-    bad = {one.code: one.count - known[one.code] for one in anomalies if one.count > known[one.code]}
-    missing = next((one for one in anomalies if one.code == INCOMPLETE), None)
+    anomalies = [report for report in findings.classes if is_anomaly(report.code)]
+    known = {report.code: findings.acknowledged(report.code) for report in anomalies}
+    bad = {report.code: report.count - known[report.code] for report in anomalies if report.count > known[report.code]}
+    missing = next((report for report in anomalies if report.code == INCOMPLETE), None)
     accepted, complete = sum(known.values()), missing is None and not sheet.unseen
     # what could not be compared has its Q1
     is_accepted = complete or (missing is not None and INCOMPLETE not in bad)
@@ -62,7 +62,7 @@ def verdict_of(findings: Findings, sheet: Balance) -> Verdict:
         if not accepted:
             agrees = "Everything that was told agrees with what the log holds, and the balance closes."
             return Verdict("clean", True, agrees)
-        names = _named((one.code, known[one.code]) for one in anomalies)
+        names = _named((report.code, known[report.code]) for report in anomalies)
         sentence = (
             f"Acknowledged: {names}. All else that was told agrees with what the log holds, and the balance closes."
         )
@@ -85,9 +85,9 @@ def _named(bad: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{count:,} \u00d7 {CLASSES[code].name} ({code})" for code, count in bad if count)
 
 
-def _first(one: ClassReport) -> str:
+def _first(report: ClassReport) -> str:
     """What could not be read, by its first example."""
-    details = list(dict.fromkeys(_detail(row) for row in one.examples))
+    details = list(dict.fromkeys(_detail(row) for row in report.examples))
     more = f", and more ({INCOMPLETE})" if len(details) > 1 else ""
     return f"{details[0]}{more}."
 

@@ -43,11 +43,11 @@ def compared(noted: DataFrame, there: DataFrame) -> DataFrame:
 def differing(noted: DataFrame, there: DataFrame, stores: DataFrame) -> DataFrame:
     """A7 for each event that has fewer copies than the journal says, or more. `stores`: store, its node, and whether
     what is missing there, or too much, can be told."""
-    of = F.broadcast(stores.select("store"))
-    noted_by = noted.join(of, "store", "left_semi").groupBy(*KEY).agg(
+    keys = F.broadcast(stores.select("store"))
+    noted_by = noted.join(keys, "store", "left_semi").groupBy(*KEY).agg(
         F.count("*").alias("recorded"), F.min("by").alias("by")
     )  # fmt: skip
-    there_by = there.join(of, "store", "left_semi").groupBy(*KEY).agg(
+    there_by = there.join(keys, "store", "left_semi").groupBy(*KEY).agg(
         F.count("*").alias("held"), F.max("copy").alias("copy")
     )  # fmt: skip
     both = noted_by.join(there_by, list(KEY), "full_outer").na.fill(0, ["recorded", "held"])

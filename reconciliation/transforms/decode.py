@@ -52,9 +52,9 @@ def settlements(records: DataFrame) -> DataFrame:
     """One row per EID that the journal ends or returns: [FIRST, LAST, FIRST_SEQ, COVER] unfolded. `seq` is null where
     no delivery was settled: the realm did it itself."""
     first, last, first_seq = (F.element_at("range", place) for place in (1, 2, 3))
-    each = _ranges(records).where(F.col("operation").isin("return", *ENDS))
-    each = each.withColumn("eid", F.explode(F.sequence(first, last)))
-    return each.select("offset", "run", "at", "node", "durable", "store", "operation", "failed", "cause", "to", "eid",
+    rows = _ranges(records).where(F.col("operation").isin("return", *ENDS))
+    rows = rows.withColumn("eid", F.explode(F.sequence(first, last)))
+    return rows.select("offset", "run", "at", "node", "durable", "store", "operation", "failed", "cause", "to", "eid",
                        F.when(first_seq > 0, first_seq + F.col("eid") - first).alias("seq"))  # fmt: skip
 
 

@@ -183,8 +183,8 @@ def _with_ranges(placed: DataFrame, ended: Ends) -> DataFrame:
     if ended.withdrawn is None:
         by_command = placed.withColumn("purged", F.lit(False))
     else:
-        found = placed.join(F.broadcast(_ranges_of(ended.withdrawn)), within, "left")
-        by_command = found.withColumn("purged", F.col("first").isNotNull())
+        matches = placed.join(F.broadcast(_ranges_of(ended.withdrawn)), within, "left")
+        by_command = matches.withColumn("purged", F.col("first").isNotNull())
         by_command = by_command.drop("of_store", "of_durable", "first", "last")
     by_snapshot = by_command.join(F.broadcast(_ranges_of(ended.snapshots)), within, "left")
     return by_snapshot.drop("of_store", "of_durable", "last")

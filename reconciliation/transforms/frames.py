@@ -67,12 +67,12 @@ def landed_records(spark: SparkSession, landed: Landed, kind: Kind) -> DataFrame
 
 def _of_links(spark: SparkSession, chain: Chain, extent: Extent, kind: Kind) -> DataFrame:
     """What each link has landed, as far as it counts: not what was read anew since, nor what the store has no more."""
-    firsts = {(one.topic, one.partition): one.first for one in extent.ranges}
+    firsts = {(span.topic, span.partition): span.first for span in extent.ranges}
     rows: list[tuple[str | int | None, ...]] = [
-        (link.name, one.topic, one.partition, max(one.first, firsts[one.topic, one.partition]))
+        (link.name, span.topic, span.partition, max(span.first, firsts[span.topic, span.partition]))
         for link in chain.links
-        for one in link.ranges
-        if kind_of(chain.prefix, one.topic) == kind and (one.topic, one.partition) in firsts
+        for span in link.ranges
+        if kind_of(chain.prefix, span.topic) == kind and (span.topic, span.partition) in firsts
     ]
     folders = folders_of(chain.folder, chain.links, kind)
     if not rows or not folders:
@@ -182,8 +182,8 @@ Doubt = tuple[str, int, int, "int | None"]
 def doubts(numberings: Iterable[Numbering], torn: frozenset[str], journal_unread: bool) -> list[Doubt]:
     """`torn`: runs of which outcome records are missing."""
     known = list(numberings)
-    in_journal = {one.run: one.at_read for one in known if one.source == "journal" and one.run is not None}
-    names = sorted({one.run for one in known if one.run is not None})
+    in_journal = {log.run: log.at_read for log in known if log.source == "journal" and log.run is not None}
+    names = sorted({log.run for log in known if log.run is not None})
     until = {name: (in_journal.get(name) or 0) if journal_unread else None for name in names}
     return [(name, int(name in torn), int(name in in_journal), until[name]) for name in names]
 
@@ -253,18 +253,18 @@ def with_facts(groups: DataFrame, cells: DataFrame) -> DataFrame:
 
 
 def accounts(
-    spark: SparkSession, landed: Landed, of: Records, tables: Small, nodes: DataFrame, catalog: Catalog,
+    spark: SparkSession, landed: Landed, evidence: Records, tables: Small, nodes: DataFrame, catalog: Catalog,
     since: int | None,
 ) -> Accounts:  # fmt: skip
     """`nodes`: see `stores`."""
     unread = hidden(spark, catalog, landed.extent)
-    groups = with_facts(groups_of(of.outcomes, tables, since), tables.cells)
+    groups = with_facts(groups_of(evidence.outcomes, tables, since), tables.cells)
     outcomes = claims.claims(decode.deliveries(groups), nodes, unread)
     events = decode.events(landed_records(spark, landed, "events"), nodes)
     if catalog.has_adopted:
         events = decode.of_earlier_life(events, tables.doubts)
     events = events.persist()
-    settled = decode.settlements(of.journal)
+    settled = decode.settlements(evidence.journal)
     standing = settled if tables.voids is None else decode.standing(settled, tables.voids)
     stored, ended, older = events, settled, None
     if since is not None:

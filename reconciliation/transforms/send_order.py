@@ -19,8 +19,8 @@ def regressions(groups: DataFrame) -> DataFrame:
     stored = groups.where((F.col("direction") == "publish") & (F.col("answer") == "stored"))
     sent = stored.where((F.coalesce("transacted", F.lit(0)) == 0) & (F.size("seq") > 0))
     suspects = F.broadcast(_suspects(sent))
-    each = sent.join(suspects, list(LINK), "left_semi").withColumn("one", F.explode(F.arrays_zip("seq", "eid")))
-    rows = each.select(
+    deliveries = sent.join(suspects, list(LINK), "left_semi").withColumn("one", F.explode(F.arrays_zip("seq", "eid")))
+    rows = deliveries.select(
         *LINK, "node", "name", "container", "at", F.coalesce("answer_rule", "rule").alias("rule"),
         F.col("one.seq").alias("place"), F.col("one.eid").alias("eid"),
     )  # fmt: skip
@@ -31,11 +31,11 @@ def regressions(groups: DataFrame) -> DataFrame:
     ordered = rows.withColumn("passed", behind).withColumn("times", times).withColumn("times", twice)
     wrong = ordered.where((F.col("eid") < F.col("passed")) & (F.col("times") == 1))
     first = F.struct("place", "eid", "passed", "node", "name", "container", "at", "rule")
-    found = wrong.groupBy(*LINK).agg(F.count("*").alias("count"), F.min(first).alias("of"))
+    by_link = wrong.groupBy(*LINK).agg(F.count("*").alias("count"), F.min(first).alias("of"))
     detail = F.concat(
         F.lit("sent after what is stored at EID "), F.col("of.passed").cast("string"), F.lit(", and stored before it")
     )
-    return found.select(
+    return by_link.select(
         F.lit("P6").alias("class"),
         F.col("of.node").alias("node"),
         F.lit(None).cast("string").alias("durable"),

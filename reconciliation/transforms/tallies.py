@@ -64,8 +64,8 @@ def _operation_differs() -> Column:
 
 def _result_differs() -> list[Column]:
     """The answer's rule has the last word; `asked` hands it back to the first rule. An empty text stands for none."""
-    asked = F.col("answer_then_outcome") == "asked"
-    answered = F.col("answer_expected_rule").isNotNull() & ~F.coalesce(asked, F.lit(False))
+    deferred = F.col("answer_then_outcome") == "asked"
+    answered = F.col("answer_expected_rule").isNotNull() & ~F.coalesce(deferred, F.lit(False))
     known = F.col("expected_rule").isNotNull() & (
         F.col("answer_table").isNull() | F.col("answer_expected_rule").isNotNull()
     )

@@ -67,9 +67,9 @@ def verdicts(folded: DataFrame) -> DataFrame:
         _doubled_record(),
         _doubled_publish(),
     )
-    present = F.filter(F.concat(candidates, _duplicate_writes()), lambda one: one["class"].isNotNull())
-    found = folded.withColumn("found", F.explode(present))
-    return found.select(
+    present = F.filter(F.concat(candidates, _duplicate_writes()), lambda finding: finding["class"].isNotNull())
+    findings = folded.withColumn("found", F.explode(present))
+    return findings.select(
         "found.class",
         "found.node",
         "found.durable",
@@ -100,12 +100,12 @@ def _finding(
     )
 
 
-def _found(condition: Column, code: str, of: Column, detail: Column | str, count: Column | None = None) -> Column:
-    """A struct whose class is null unless the condition holds. `of`: whose place is named."""
+def _found(condition: Column, code: str, place: Column, detail: Column | str, count: Column | None = None) -> Column:
+    """A struct whose class is null unless the condition holds. `place`: whose place is named."""
     named = F.when(F.coalesce(condition, F.lit(False)), F.lit(code))
     text = F.lit(detail) if isinstance(detail, str) else detail
     return _finding(
-        named, of["node"], of["durable"], of["store"], of["eid"], F.lit(1) if count is None else count, text
+        named, place["node"], place["durable"], place["store"], place["eid"], F.lit(1) if count is None else count, text
     )
 
 
@@ -163,7 +163,7 @@ def _in_flight() -> Column:
 
 
 def _unproven() -> Column:
-    of = F.coalesce(_event(), _ended())
+    place = F.coalesce(_event(), _ended())
     why = (
         F.when(F.coalesce("torn", F.lit(0)) == 1, F.lit("outcome records of this run are missing"))
         .when(F.col("in_journal") == 1, F.lit("no outcome record of this run is there"))
@@ -172,7 +172,7 @@ def _unproven() -> Column:
         )
     )
     what = F.when(_event().isNotNull(), F.lit("events in the store; ")).otherwise(F.lit("ends in the journal; "))
-    return _found(_is_doubtful() & of.isNotNull(), UNPROVEN, of, F.concat(what, why))
+    return _found(_is_doubtful() & place.isNotNull(), UNPROVEN, place, F.concat(what, why))
 
 
 def _unreadable_end() -> Column:
@@ -224,17 +224,17 @@ def _refused_but_stored() -> Column:
 
 def _indeterminate() -> Column:
     """Answers *unknown*, and what a killed run left without an answer."""
-    asked = _claim_is("publish-unknown", "settle-unknown")
+    unknown = _claim_is("publish-unknown", "settle-unknown")
     killed = _left_over() & (F.coalesce("state", F.lit("killed")) != "live")
     settled = F.col("ended").isNotNull()
     fact = F.when(_claim_is("settle-unknown"), settled).otherwise(F.col("event").isNotNull() | settled)
-    origin = F.when(asked, F.lit("answer unknown")).otherwise(F.lit("left by a killed gateway"))
+    origin = F.when(unknown, F.lit("answer unknown")).otherwise(F.lit("left by a killed gateway"))
     detail = F.concat(origin, F.when(fact, F.lit(": found")).otherwise(F.lit(": not found")))
     place = F.coalesce(_event(), _ended())
     node, durable, store, eid = (
         F.coalesce(place[name], f"claim.{name}") for name in ("node", "durable", "store", "eid")
     )
-    named = F.when(asked | (killed & fact), F.lit("P5"))
+    named = F.when(unknown | (killed & fact), F.lit("P5"))
     return _finding(named, node, durable, store, eid, F.lit(1), detail)
 
 
@@ -292,32 +292,32 @@ def _doubled_publish() -> Column:
     return _found(doubled, DOUBLED, _claim(), "", F.col("claims") - 1)
 
 
-def overwritten(found: DataFrame) -> DataFrame:
+def overwritten(findings: DataFrame) -> DataFrame:
     """A lost write whose EID is there after all, under a key that no peer published (P3), is not lost as well: the key
     was changed in place. Where the EID has an event that was published it is lost: the EID was given twice."""
     same_place = Window.partitionBy("store", "eid")
     phantom = F.max(F.col("class") == "P3").over(same_place)
     instead = F.when((F.col("class") == "P1") & phantom, F.lit(OVERWRITTEN)).otherwise(F.col("class"))
-    return found.withColumn("class", instead)
+    return findings.withColumn("class", instead)
 
 
-def explained(found: DataFrame, lost: DataFrame) -> DataFrame:
+def explained(findings: DataFrame, lost: DataFrame) -> DataFrame:
     """Lost writes say what became of their store, where it is gone. `lost`: store, why."""
-    whys = found.join(F.broadcast(lost), "store", "left")
+    whys = findings.join(F.broadcast(lost), "store", "left")
     detail = F.when(F.col("class") == "P1", F.concat(F.lit("answered stored; "), "why"))
-    return whys.withColumn("detail", F.coalesce(detail, "detail")).select(*found.columns)
+    return whys.withColumn("detail", F.coalesce(detail, "detail")).select(*findings.columns)
 
 
-def summed(found: DataFrame) -> DataFrame:
+def summed(findings: DataFrame) -> DataFrame:
     """What could not be judged, by run and store: as a finding (Q1), and for the balance."""
     unproven = F.col("class") == UNPROVEN
-    groups = found.where(unproven).groupBy("run", "store", "node", "durable", "detail")
+    groups = findings.where(unproven).groupBy("run", "store", "node", "durable", "detail")
     counted = groups.agg(
         F.count("*").alias("count"), F.min("seq").alias("seq"), F.min("eid").alias("eid"), F.min("at").alias("at")
     )
     both = counted.withColumn("class", F.explode(F.array(F.lit("Q1"), F.lit(UNPROVEN))))
     worded = both.withColumn("detail", F.concat_ws(" ", "count", "detail"))
-    return found.where(~unproven).unionByName(worded, allowMissingColumns=True)
+    return findings.where(~unproven).unionByName(worded, allowMissingColumns=True)
 
 
 def missing_records(accounts: DataFrame, runs: DataFrame) -> DataFrame:

@@ -43,8 +43,8 @@ class Told:
     def rules(self) -> dict[str, str]:
         """By table, in the order in which they were asked."""
         by_default = self.beside is not None and self.beside.table == "default"
-        asked = (self.beside, self.first, self.answer) if by_default else (self.first, self.beside, self.answer)
-        return {rule.table: rule.label for rule in asked if rule is not None}
+        lookups = (self.beside, self.first, self.answer) if by_default else (self.first, self.beside, self.answer)
+        return {rule.table: rule.label for rule in lookups if rule is not None}
 
 
 Chain = Callable[[ExpandedTables, Recorded, Facts], Told]
@@ -95,15 +95,15 @@ def _posted(tables: ExpandedTables, recorded: Recorded, facts: Facts, rule: Rule
     posted = tables.table("posted").look_up({**facts, "answer": "ready"} if is_kept else facts)
     doom = {"transaction": posted.then.get("transaction") or "keep"}
     if not is_kept:
-        told = {"operation": "publish", **_result(posted.then), **_settled(posted.then, facts), **doom}
-        return Told(rule, posted, None, told)
+        effects = {"operation": "publish", **_result(posted.then), **_settled(posted.then, facts), **doom}
+        return Told(rule, posted, None, effects)
     answer = tables.table("published").look_up(facts)
     before = {f"{name} before the discharge": value for name, value in _result(posted.then).items()}
     settled = _settled(posted.then, facts)
     before |= {f"{name} before the discharge": value for name, value in settled.items()}
     after = _settled(answer.then, facts) if settled.get("settled") != "yes" else {}  # it gets nothing any more
-    told = {"operation": "publish", **_result(answer.then), **after, **before, **doom}
-    return Told(rule, answer, posted, told)
+    effects = {"operation": "publish", **_result(answer.then), **after, **before, **doom}
+    return Told(rule, answer, posted, effects)
 
 
 def _settled(then: Mapping[str, Any], facts: Facts) -> Effects:
@@ -133,18 +133,18 @@ def settle(tables: ExpandedTables, recorded: Recorded, facts: Facts) -> Told:
     operation = rule.then["native"]
     if operation == NONE:
         return _at_once(rule, beside, facts)
-    asked = {"operation": operation}
+    request = {"operation": operation}
     if operation == "return":
-        asked |= {name: _YES_NO[bool(rule.then.get(name))] for name in ("failed", "elsewhere")}
+        request |= {name: _YES_NO[bool(rule.then.get(name))] for name in ("failed", "elsewhere")}
     if operation == "enlist":
-        return Told(rule, None, beside, asked, "the outcome that was stated inside the transaction")
+        return Told(rule, None, beside, request, "the outcome that was stated inside the transaction")
     if operation != recorded.operation or recorded.answer_table != "settled":
-        return Told(rule, None, beside, asked, _answered_to(operation))
+        return Told(rule, None, beside, request, _answered_to(operation))
     answer = tables.table("settled").look_up({**facts, "operation": operation})
     result = _result(answer.then)
     if result["outcome"] == "asked":
         result["outcome"] = rule.then["outcome"]
-    return Told(rule, answer, beside, {**asked, **result, **_settled(answer.then, facts)})
+    return Told(rule, answer, beside, {**request, **result, **_settled(answer.then, facts)})
 
 
 def _at_once(rule: Rule, beside: Rule | None, facts: Facts) -> Told:

@@ -106,13 +106,13 @@ def lines(decisions: DataFrame, changes: DataFrame, most: int) -> DataFrame:
     """Of each change the nodes and peers with most decisions, `most` at the most; `of` is how many there are in all.
     `changes`: combinations with the number of their change (small)."""
     alike = reduce(Column.__and__, (decisions[name].eqNullSafe(changes[name]) for name in COMBINATION))
-    found = (
+    totals = (
         decisions.where(F.col("count") > 0)
         .join(F.broadcast(changes), alike)
         .groupBy("change", *PLACE)
         .agg(F.sum("count").alias("count"), F.min("example").alias("example"))
     )
     by_count = Window.partitionBy("change").orderBy(F.desc("count"), "example")
-    ranked = found.withColumn("rank", F.row_number().over(by_count))
+    ranked = totals.withColumn("rank", F.row_number().over(by_count))
     ranked = ranked.withColumn("of", F.count(F.lit(1)).over(Window.partitionBy("change")))
     return ranked.where(F.col("rank") <= most).orderBy("change", "rank")

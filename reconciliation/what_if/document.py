@@ -37,16 +37,16 @@ def document(answer: Answer, question: Question, realm: str, unread: Sequence[st
         },
         "deliveries": _totals(answer.deliveries),
         "others": _totals(answer.others),
-        "changes": [_changed(one) for one in answer.changes],
+        "changes": [_changed(change) for change in answer.changes],
         "not_recorded": list(not_recorded(answer, other)),
         "not_simulated": NOT_SIMULATED,
     }
 
 
-def is_alike(told: dict[str, Any]) -> bool:
+def is_alike(answer: dict[str, Any]) -> bool:
     """Nothing would differ, and nothing stands open."""
-    counts = (told[of][kind] for of in ("deliveries", "others") for kind in ("differently", "undecided"))
-    return not any(counts) and not told["records"]["unreadable"] and not told["records"]["unread"]
+    counts = (answer[part][kind] for part in ("deliveries", "others") for kind in ("differently", "undecided"))
+    return not any(counts) and not answer["records"]["unreadable"] and not answer["records"]["unread"]
 
 
 def _decided_by(answer: Answer, digest: str) -> dict[str, Any]:
@@ -66,22 +66,22 @@ def _totals(totals: Totals) -> dict[str, int]:
     }
 
 
-def _changed(one: Changed) -> dict[str, Any]:
-    verdict = one.verdict
+def _changed(changed: Changed) -> dict[str, Any]:
+    verdict = changed.verdict
     return {
         "kind": verdict.kind,
-        "what": one.what,
-        "direction": one.direction,
-        "count": one.count,
+        "what": changed.what,
+        "direction": changed.direction,
+        "count": changed.count,
         **(_change(verdict.change) if verdict.change is not None else {}),
         "missing": [{"fact": fact, "words": in_words(fact)} for fact in verdict.missing],
         "alternatives": [
-            {"facts": [dict(choice) for choice in each.choices], **_change(each.change)}
-            for each in verdict.alternatives
+            {"facts": [dict(choice) for choice in alternative.choices], **_change(alternative.change)}
+            for alternative in verdict.alternatives
         ],
         "reason": verdict.reason or None,
-        "lines": [_line(one, line) for line in one.lines],
-        "more": {"lines": one.of - len(one.lines), "count": one.unnamed},
+        "lines": [_line(changed, line) for line in changed.lines],
+        "more": {"lines": changed.of - len(changed.lines), "count": changed.unnamed},
     }
 
 
@@ -89,13 +89,13 @@ def _change(change: Change) -> dict[str, Any]:
     return {
         "old_rules": change.old_rules,
         "new_rules": change.new_rules,
-        "effects": [{"name": each.name, "old": each.old, "new": each.new} for each in change.effects],
+        "effects": [{"name": effect.name, "old": effect.old, "new": effect.new} for effect in change.effects],
         "not_recorded": change.unrecorded or None,
         "problem": change.problem or None,
     }
 
 
-def _line(one: Changed, line: Line) -> dict[str, Any]:
+def _line(changed: Changed, line: Line) -> dict[str, Any]:
     example = line.example
     has_tag = example["eid"] is not None and example["eid"] >= 0 and example["store"] is not None
     tag = f"{example['store']}:{example['eid']}" if has_tag else None
@@ -106,12 +106,12 @@ def _line(one: Changed, line: Line) -> dict[str, Any]:
         "container": line.container,
         "count": line.count,
         "example": {"at": example["at"], "tag": tag, "delivery": delivery, "link": example["link"]},
-        "command": _command(one, line, tag or delivery),
+        "command": _command(changed, line, tag or delivery),
     }
 
 
-def _command(one: Changed, line: Line, delivery: str | None) -> str:
-    if one.what == DELIVERY and delivery is not None:
+def _command(changed: Changed, line: Line, delivery: str | None) -> str:
+    if changed.what == DELIVERY and delivery is not None:
         return f"realmgate trace {delivery}"
     of_user = f" --user {shlex.quote(line.user)}" if line.user else ""
-    return f"realmgate decisions list --what {one.what}{of_user}"
+    return f"realmgate decisions list --what {changed.what}{of_user}"

@@ -53,11 +53,11 @@ class ExpandedTable:
         """The combination that a cell stands for."""
         if not 0 <= cell < len(self._cells):
             raise Undecided(f"table {self.name} under its digest has no cell {cell}")
-        found = {}
+        combination = {}
         for axis, values in reversed(self.axes.items()):
             cell, place = divmod(cell, len(values))
-            found[axis] = values[place]
-        return found
+            combination[axis] = values[place]
+        return combination
 
     def combinations(self) -> Iterator[dict[str, str]]:
         """The possible ones."""
@@ -89,10 +89,10 @@ class ExpandedTables:
         """How `classify` names nodes, by rule; version 1 does not."""
 
     def table(self, name: str) -> ExpandedTable:
-        found = self._tables.get(name)
-        if found is None:
+        expanded = self._tables.get(name)
+        if expanded is None:
             raise Undecided(f"there is no table {name} under digest {self.digest}")
-        return found
+        return expanded
 
     def axes_of(self, *names: str) -> dict[str, tuple[str, ...]]:
         """Of those of the tables that there are."""
@@ -108,16 +108,16 @@ class ExpandedTables:
         return None if rule is None else self.naming[rule]["transformer"]
 
 
-def differing(one: ExpandedTables, other: ExpandedTables, name: str, **facts: str) -> int:
+def differing(own: ExpandedTables, other: ExpandedTables, name: str, **facts: str) -> int:
     """How many combinations of a table, with these facts, the two decide differently; all, where one has no such
     table."""
-    axes = {axis: values for tables in (one, other) for axis, values in tables.axes_of(name).items()}
+    axes = {axis: values for tables in (own, other) for axis, values in tables.axes_of(name).items()}
     open_axes = {axis: (facts[axis],) if axis in facts else values for axis, values in axes.items()}
-    found = 0
+    count = 0
     for values in product(*open_axes.values()):
-        asked = dict(zip(open_axes, values, strict=True))
-        found += _then(one, name, asked) != _then(other, name, asked)
-    return found
+        combination = dict(zip(open_axes, values, strict=True))
+        count += _then(own, name, combination) != _then(other, name, combination)
+    return count
 
 
 def _then(tables: ExpandedTables, name: str, facts: Mapping[str, str]) -> Mapping[str, Any] | None:

@@ -109,8 +109,8 @@ def what_if(
 ) -> Answer:
     """`stored`: the expanded documents that the realm keeps. `tell` gets each step in words."""
     documents = by_digest(stored)
-    own = {one["digest"]: ExpandedTables(one) for one in documents if digest_of(one) == one["digest"]}
-    altered = {one["digest"] for one in documents} - own.keys()
+    own = {tables["digest"]: ExpandedTables(tables) for tables in documents if digest_of(tables) == tables["digest"]}
+    altered = {tables["digest"] for tables in documents} - own.keys()
     records = landed_records(spark, landed, "outcomes")
     window = question.window
     tell("counting what was decided")
@@ -126,7 +126,7 @@ def what_if(
     if changed:
         _name(decisions, local_table(spark, changed, counted.COMBINATION_DDL), answer, question.lines)
     decisions.unpersist()
-    answer.changes.sort(key=lambda one: (one.verdict.kind, -one.count, one.what, str(one.verdict)))
+    answer.changes.sort(key=lambda change: (change.verdict.kind, -change.count, change.what, str(change.verdict)))
     return answer
 
 
@@ -183,6 +183,6 @@ def _verdict(
 
 def _name(decisions: DataFrame, changes: DataFrame, answer: Answer, most: int) -> None:
     for row in counted.lines(decisions, changes, most).collect():
-        one = answer.changes[row["change"]]
-        one.of = row["of"]
-        one.lines.append(Line(row["node"], row["user"], row["container"], row["count"], row["example"].asDict()))
+        change = answer.changes[row["change"]]
+        change.of = row["of"]
+        change.lines.append(Line(row["node"], row["user"], row["container"], row["count"], row["example"].asDict()))

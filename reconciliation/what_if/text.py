@@ -26,46 +26,46 @@ _WHATS = {
 Document = Mapping[str, Any]
 
 
-def write(told: Document) -> str:
-    lines = [*_head(told), "", *_totals(told)]
+def write(document: Document) -> str:
+    lines = [*_head(document), "", *_totals(document)]
     number = 0
     for kind, title in _KINDS.items():
-        those = [one for one in told["changes"] if one["kind"] == kind]
+        those = [change for change in document["changes"] if change["kind"] == kind]
         lines += ["", title] if those else []
-        for one in those:
+        for change in those:
             number += 1
-            lines += ["", *_changed(number, one)]
-    if told["not_recorded"]:
+            lines += ["", *_changed(number, change)]
+    if document["not_recorded"]:
         lines += ["", "Not recorded, so not decided"]
-        lines += [f"   {line}" for each in told["not_recorded"] for line in textwrap.wrap(each, _WIDTH)]
-    return "\n".join([*lines, "", *textwrap.wrap(told["not_simulated"], _WIDTH)]) + "\n"
+        lines += [f"   {line}" for words in document["not_recorded"] for line in textwrap.wrap(words, _WIDTH)]
+    return "\n".join([*lines, "", *textwrap.wrap(document["not_simulated"], _WIDTH)]) + "\n"
 
 
-def _head(told: Document) -> Iterator[str]:
-    tables, records = told["tables"], told["records"]
+def _head(document: Document) -> Iterator[str]:
+    tables, records = document["tables"], document["records"]
     yield f"Decided again by {tables['name']}, profile {tables['profile']}, digest {tables['digest']}"
-    yield f"Realm: {told['realm']}. Window: {_window(told)}."
+    yield f"Realm: {document['realm']}. Window: {_window(document)}."
     if records["first"] is not None:
         yield f"Records: {readable(records['first'])} to {readable(records['last'])}."
-    for one in records["decided_by"]:
-        profile = f"profile {one['profile']}, " if one["profile"] else ""
-        yield f"Recorded under {profile}digest {one['digest']}: {one['deliveries']:,} deliveries."
-    for fact, value in told["assumed"].items():
+    for origin in records["decided_by"]:
+        profile = f"profile {origin['profile']}, " if origin["profile"] else ""
+        yield f"Recorded under {profile}digest {origin['digest']}: {origin['deliveries']:,} deliveries."
+    for fact, value in document["assumed"].items():
         yield f"Assumed where no record says it: {fact} is {value}."
     if records["unreadable"]:
         yield f"{records['unreadable']:,} outcome records are no JSON of their shape; what they say is not decided."
     yield from (f"Not read: {words}" for words in records["unread"])
 
 
-def _window(told: Document) -> str:
-    if told["from"] is None and told["to"] is None:
+def _window(document: Document) -> str:
+    if document["from"] is None and document["to"] is None:
         return "everything that is kept"
-    since = readable(told["from"]) if told["from"] is not None else "the beginning"
-    return f"{since} to {readable(told['to']) if told['to'] is not None else 'now'}"
+    since = readable(document["from"]) if document["from"] is not None else "the beginning"
+    return f"{since} to {readable(document['to']) if document['to'] is not None else 'now'}"
 
 
-def _totals(told: Document) -> Iterator[str]:
-    sides = [told["deliveries"], *([told["others"]] if told["others"]["all"] else [])]
+def _totals(document: Document) -> Iterator[str]:
+    sides = [document["deliveries"], *([document["others"]] if document["others"]["all"] else [])]
     rows = [["", "deliveries", "attaches, faults, requests"][: len(sides) + 1]]
     titles = {
         "alike": "alike",
@@ -80,18 +80,18 @@ def _totals(told: Document) -> Iterator[str]:
     yield from _aligned(rows, range(1, len(sides) + 1))
 
 
-def _changed(number: int, one: Document) -> Iterator[str]:
-    what = _WHATS.get((one["what"], one["direction"]), f"requests to {one['what']}")
-    yield f"{number}. {what}: {one['count']:,}"
-    if one["reason"] and not one.get("problem"):
-        yield f"   {one['reason']}"
-    if "old_rules" in one:
-        yield from _indented(_change_rows(one))
-    for each in one["missing"]:
-        yield f"   not recorded: {each['words']} ({each['fact']})"
-    for each in one["alternatives"]:
-        yield from _alternative(each)
-    yield from _lines(one)
+def _changed(number: int, change: Document) -> Iterator[str]:
+    what = _WHATS.get((change["what"], change["direction"]), f"requests to {change['what']}")
+    yield f"{number}. {what}: {change['count']:,}"
+    if change["reason"] and not change.get("problem"):
+        yield f"   {change['reason']}"
+    if "old_rules" in change:
+        yield from _indented(_change_rows(change))
+    for gap in change["missing"]:
+        yield f"   not recorded: {gap['words']} ({gap['fact']})"
+    for alternative in change["alternatives"]:
+        yield from _alternative(alternative)
+    yield from _lines(change)
 
 
 def _change_rows(change: Document) -> list[list[str]]:
@@ -100,19 +100,19 @@ def _change_rows(change: Document) -> list[list[str]]:
     rules = f"{change['old_rules']} -> {change['new_rules']}"
     fits = len(rules) <= _RULES
     rows = [["rule", rules]] if fits else [["rule", change["old_rules"]], ["", f"-> {change['new_rules']}"]]
-    for each in change["effects"]:
-        new = f"not recorded: {change['not_recorded']}" if each["new"] is None else each["new"]
-        rows.append([each["name"], f"{each['old']} -> {new}"])
-    if change["not_recorded"] and all(each["new"] is not None for each in change["effects"]):
+    for effect in change["effects"]:
+        new = f"not recorded: {change['not_recorded']}" if effect["new"] is None else effect["new"]
+        rows.append([effect["name"], f"{effect['old']} -> {new}"])
+    if change["not_recorded"] and all(effect["new"] is not None for effect in change["effects"]):
         rows.append(["then", f"not recorded: {change['not_recorded']}"])
     return rows
 
 
-def _alternative(one: Document) -> Iterator[str]:
-    is_alike = not one["effects"] and not one["not_recorded"] and not one["problem"]
-    yield f"   {_facts(one['facts'])}:{' as recorded' if is_alike else ''}"
+def _alternative(alternative: Document) -> Iterator[str]:
+    is_alike = not alternative["effects"] and not alternative["not_recorded"] and not alternative["problem"]
+    yield f"   {_facts(alternative['facts'])}:{' as recorded' if is_alike else ''}"
     if not is_alike:
-        yield from (f"   {row}" for row in _indented(_change_rows(one)))
+        yield from (f"   {row}" for row in _indented(_change_rows(alternative)))
 
 
 def _facts(choices: Sequence[Mapping[str, str]]) -> str:
@@ -128,13 +128,13 @@ def _facts(choices: Sequence[Mapping[str, str]]) -> str:
     return "; ".join([*words, *more])
 
 
-def _lines(one: Document) -> Iterator[str]:
+def _lines(change: Document) -> Iterator[str]:
     rows = [["count", "node", "user", "container", "look at it"]]
-    for line in one["lines"]:
+    for line in change["lines"]:
         names = [_name(line[key]) for key in ("node", "user", "container")]
         rows.append([f"{line['count']:,}", *names, line["command"]])
     yield from (f"   {row}" for row in _aligned(rows, (0,)))
-    more = one["more"]
+    more = change["more"]
     if more["lines"]:
         yield f"   {more['count']:,} more, at other nodes and peers: {more['lines']:,}"
 

@@ -115,23 +115,23 @@ def _change(recorded: Recorded, world: World, other: ExpandedTables) -> Change |
         return Change(world.own.first.label, "", problem=str(error))
     old = _as_recorded(world.own.effects, recorded)
     old_rules, new_rules = _labels(_rules_as_recorded(world.own, recorded), new.rules)
-    told = {**new.effects, **({"outcome": None} if new.unrecorded and "outcome" in old else {})}
-    effects = [Effect(name, was, told[name]) for name, was in old.items() if name in told and told[name] != was]
+    shown = {**new.effects, **({"outcome": None} if new.unrecorded and "outcome" in old else {})}
+    effects = [Effect(name, was, shown[name]) for name, was in old.items() if name in shown and shown[name] != was]
     return Change(old_rules, new_rules, tuple(effects), new.unrecorded)
 
 
-def _as_recorded(told: Effects, recorded: Recorded) -> Effects:
+def _as_recorded(effects: Effects, recorded: Recorded) -> Effects:
     """What the record says goes before what its tables say."""
     if not recorded.is_delivery:
-        return told
-    said = {"operation": recorded.operation, "outcome": recorded.outcome, "condition": recorded.condition}
-    said["class"] = recorded.severity
-    return {**told, **{name: value or "none" for name, value in said.items()}}
+        return effects
+    fields = {"operation": recorded.operation, "outcome": recorded.outcome, "condition": recorded.condition}
+    fields["class"] = recorded.severity
+    return {**effects, **{name: value or "none" for name, value in fields.items()}}
 
 
-def _rules_as_recorded(told: Told, recorded: Recorded) -> dict[str, str]:
+def _rules_as_recorded(decision: Told, recorded: Recorded) -> dict[str, str]:
     steps = ((recorded.table, recorded.rule), (recorded.answer_table, recorded.answer_rule))
-    return {**told.rules, **{table: f"{table}.{rule}" for table, rule in steps if table is not None}}
+    return {**decision.rules, **{table: f"{table}.{rule}" for table, rule in steps if table is not None}}
 
 
 def _labels(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, str]:
@@ -144,11 +144,11 @@ def _labels(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, str]:
 
 def _undecided(decided: Sequence[tuple[World, Change]]) -> Verdict:
     missing = _mattering(decided)
-    found: dict[tuple[object, ...], tuple[Change, dict[Choice, None]]] = {}
+    groups: dict[tuple[object, ...], tuple[Change, dict[Choice, None]]] = {}
     for world, change in decided:
         choice = tuple((name, world.unrecorded[name]) for name in missing)
-        found.setdefault(change.difference, (change, {}))[1][choice] = None
-    alternatives = tuple(Alternative(tuple(choices), change) for change, choices in found.values())
+        groups.setdefault(change.difference, (change, {}))[1][choice] = None
+    alternatives = tuple(Alternative(tuple(choices), change) for change, choices in groups.values())
     return Verdict("undecided", missing=missing, alternatives=alternatives)
 
 

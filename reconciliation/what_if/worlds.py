@@ -43,11 +43,11 @@ def worlds(recorded: Recorded, own: ExpandedTables, other: ExpandedTables, assum
     Undecided."""
     known = _known(recorded, own)
     possible = _possible(recorded, own, other, known)
-    told = {name: (assumed[name],) if assumed.get(name) in values else values for name, values in possible.items()}
-    found = list(_fitting(recorded, own, other, known, told)) or list(_fitting(recorded, own, other, known, possible))
-    if not found:
+    axes = {name: (assumed[name],) if assumed.get(name) in values else values for name, values in possible.items()}
+    matches = list(_fitting(recorded, own, other, known, axes)) or list(_fitting(recorded, own, other, known, possible))
+    if not matches:
         raise Undecided("the record does not agree with the tables that it names (reconcile: A3)")
-    return found
+    return matches
 
 
 def _known(recorded: Recorded, own: ExpandedTables) -> dict[str, str]:
@@ -69,11 +69,11 @@ def _fitting(
         facts = {**known, **unrecorded}
         of_own = {**facts, TRANSFORMED: known[TRANSFORMED]} if TRANSFORMED in known else facts
         try:
-            told = chain(own, recorded, of_own)
+            decision = chain(own, recorded, of_own)
         except Undecided:
             continue  # it cannot have been so
-        if told.steps == recorded.steps and not told.unrecorded:
-            yield World(unrecorded, told, {**facts, AXIS: node_class})
+        if decision.steps == recorded.steps and not decision.unrecorded:
+            yield World(unrecorded, decision, {**facts, AXIS: node_class})
 
 
 def _possible(recorded: Recorded, own: ExpandedTables, other: ExpandedTables, known: dict[str, str]) -> Values:
@@ -90,16 +90,16 @@ def _possible(recorded: Recorded, own: ExpandedTables, other: ExpandedTables, kn
 
 def _axes(recorded: Recorded, own: ExpandedTables, other: ExpandedTables, known: Mapping[str, str]) -> Values:
     """All that the tables may ask for, with the values of both."""
-    _, asked = CHAINS[recorded.table or ""]
+    _, lookups = CHAINS[recorded.table or ""]
     unasked = {_OF_POSTED} if known.get("transactional", "no") == "no" else set()
     unasked |= {_OF_DEFAULT} if recorded.cause not in BY_DEFAULT else set()
-    names = [name for name in asked if name not in unasked]
-    found: Values = {}
+    names = [name for name in lookups if name not in unasked]
+    axes: Values = {}
     for tables in (own, other):
         for axis, values in tables.axes_of(*names).items():
             if axis not in _ELSEWHERE:
-                found[axis] = tuple(dict.fromkeys((*found.get(axis, ()), *values)))
-    return found
+                axes[axis] = tuple(dict.fromkeys((*axes.get(axis, ()), *values)))
+    return axes
 
 
 def _of_publish(recorded: Recorded, own: ExpandedTables, other: ExpandedTables, known: dict[str, str]) -> Values:

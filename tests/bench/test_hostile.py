@@ -49,12 +49,12 @@ def test_what_is_required_is_looked_at(is_now: dict[str, Any], says: str) -> Non
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_seed_is_a_storm(name: str) -> None:
-    one, other = KINDS[name](Random(7)), KINDS[name](Random(7))
-    assert one.scheme == other.scheme
+    storm, other = KINDS[name](Random(7)), KINDS[name](Random(7))
+    assert storm.scheme == other.scheme
     if name not in ("pings", "TLS handshakes"):  # their keys are random
-        assert one.hello == other.hello
-    if one.bursts:
-        assert other.bursts and next(one.bursts()) == next(other.bursts())
+        assert storm.hello == other.hello
+    if storm.bursts:
+        assert other.bursts and next(storm.bursts()) == next(other.bursts())
 
 
 @pytest.fixture(scope="module")

@@ -112,34 +112,34 @@ def test_the_runs_move_what_they_say(new_gateway: StartGateway) -> None:
 
 def test_the_decisions_that_are_measured_are_those_that_links_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for a run of dispositions, and one for each cell that the messages of a run meet."""
-    asked: list[tuple[type, tuple[Any, ...]]] = []
+    calls: list[tuple[type, tuple[Any, ...]]] = []
     for kind in (ConsumingLink, PublishingLink):
 
         def decide(link: Any, *facts: Any, real: Any = kind.decide) -> Any:
-            asked.append((type(link), facts))
+            calls.append((type(link), facts))
             return real(link, *facts)
 
         monkeypatch.setattr(kind, "decide", decide)
     peer = Conversation(build_gateway(load_tables(), ScriptedRealm()))
     peer.say(frames.attach_sender("q"), frames.attach_receiver("q"), frames.flow(1, 3))
-    asked.clear()  # a link asks for what mostly comes when it is attached
+    calls.clear()  # a link asks for what mostly comes when it is attached
     seen = peer.say(*(frames.transfer(at, frames.message(), settled=at == 2) for at in range(3)))
     events = [("event", "no", 0)] * 2 + [("event", "no", 1)]
-    assert asked == [(PublishingLink, facts) for facts in events]
-    asked.clear()
-    given = [each.field(1) for each in seen if each.name == "transfer"]
+    assert calls == [(PublishingLink, facts) for facts in events]
+    calls.clear()
+    given = [frame.field(1) for frame in seen if frame.name == "transfer"]
     peer.say(frames.disposition(given[0], given[-1], frames.state("accepted")))
-    assert asked == [(ConsumingLink, ("accepted",)), (ConsumingLink, ("accepted", "last"))], "for all three"
-    asked.clear()
+    assert calls == [(ConsumingLink, ("accepted",)), (ConsumingLink, ("accepted", "last"))], "for all three"
+    calls.clear()
     decisions(1)
-    assert {*asked} == {(ConsumingLink, ("accepted",)), (PublishingLink, ("event", "no", 0))}
+    assert {*calls} == {(ConsumingLink, ("accepted",)), (PublishingLink, ("event", "no", 0))}
 
 
 def test_decisions_are_measured_and_judged() -> None:
     """What is allocated is exact; the times are looked at by the one who measures, on a quiet machine."""
     figures = decisions(1_000)
     assert figures["allocated_bytes"] == 0
-    assert min(figures[each] for each in ("settle_us", "publish_us", "look_up_us", "check_s")) > 0
+    assert min(figures[name] for name in ("settle_us", "publish_us", "look_up_us", "check_s")) > 0
     page = markdown({**results(), "decisions": {**figures, "settle_us": 0.02, "check_s": 0.5}})
     assert "Decision of a settled run: 0.020 us, required 0.1: met; 0 bytes allocated, required 0: met." in page
     assert "All shipped tables read and checked: 0.50 s, required 1: met." in page

@@ -149,9 +149,9 @@ def gateway(
     """One that has answered a second ago."""
     made = Gateway(f"http://gw-a:{port}")
     answered_us = NOW_US - SECOND_US
-    found = read_health(json.dumps(health(**of_health)).encode())
+    answer = read_health(json.dumps(health(**of_health)).encode())
     rows = read_page(page("errors", ERRORS if errors is None else errors), "errors")[1]
-    made.answered(answered_us, found, read_samples(metrics), rows, 0.02)
+    made.answered(answered_us, answer, read_samples(metrics), rows, 0.02)
     connections = read_page(page("connections", CONNECTIONS), "connections")[1]
     made.has_links(answered_us, connections, read_page(page("links", LINKS), "links")[1], is_cut=False)
     return made
@@ -185,5 +185,5 @@ def reading(*rows: HistoryRow, **other: Any) -> Reading:
 
 
 def view(*gateways: Gateway, **query: str) -> View:
-    history = History(asked_of(query, NOW_US), {each.name: reading() for each in gateways})
+    history = History(asked_of(query, NOW_US), {instance.name: reading() for instance in gateways})
     return View([*gateways], [], None, NOW_US, query, realm="um", history=history)

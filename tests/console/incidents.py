@@ -40,8 +40,8 @@ def start_troubled(directory: Path) -> GatewayProcess:
     security = {"sasl": ["ANONYMOUS", "PLAIN"], "users": "users.yaml", "plain_without_tls": True}
     admin = {"listen": "http://127.0.0.1:0"}
     limits = {"history_interval_s": 1, "idle_timeout_ms": 0}  # its peers say nothing while a browser looks
-    of = {"security": security, "admin": admin, "nodes": {}, "limits": limits}
-    gateway = start_gateway(directory, embedded_realm(directory), **of)
+    settings = {"security": security, "admin": admin, "nodes": {}, "limits": limits}
+    gateway = start_gateway(directory, embedded_realm(directory), **settings)
     for node in ("dead", "orders", "prices", "secret"):
         gateway.command("node", "create", node)
     gateway.command("node", "create", "bills", "--dead-letter", "dead")

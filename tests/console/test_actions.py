@@ -67,15 +67,15 @@ def ben(console: ConsoleProcess) -> dict[str, str]:
 
 def form(console: ConsoleProcess, who: dict[str, str], target: Fields) -> tuple[str, Fields]:
     """The page of an action, and the fields that it would send."""
-    found = [(0, "")]
+    answers = [(0, "")]
 
     def is_counted() -> bool:  # on a busy machine the dry run may take longer than a page waits
         status, _, page = console.get(f"/act?{urlencode(target)}", who)
-        found[0] = status, page
+        answers[0] = status, page
         return "took longer than" not in page
 
     until(is_counted, "the dry run")
-    status, page = found[0]
+    status, page = answers[0]
     assert status == 200, (status, page)
     fields = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', page)
     return unescape(page), {name: unescape(value) for name, value in fields}
@@ -104,7 +104,7 @@ def test_a_wrong_token_a_wrong_name_and_no_reason_do_nothing(
         (400, {**good, "name": "orders"}), (400, {**good, "name": ""}), (400, {**good, "why": " "}),
         (404, {**good, "do": "format"}), (404, {}),
     ]  # fmt: skip
-    assert [send(console, ann, each)[0] for _, each in wrong] == [status for status, _ in wrong]
+    assert [send(console, ann, request)[0] for _, request in wrong] == [status for status, _ in wrong]
     assert send(console, ben, good)[0] == 403, "the token is ann's"
     assert send(console, {"Origin": console.url}, good)[0] == 401
     assert send(console, {**ann, "Origin": "http://evil.example"}, good)[0] == 403
@@ -148,7 +148,7 @@ def test_letters_go_back_and_the_audit_shows_user_and_reason(
     page, fields = form(console, ann, {"do": "purge", "node": "side"})
     assert "purge means 1 messages" in page
     assert send(console, ann, {**fields, "why": "not needed", "name": "side"})[0] == 200
-    assert [each["what"] for each in audited(gateway)[-2:]] == ["move", "purge"]
+    assert [entry["what"] for entry in audited(gateway)[-2:]] == ["move", "purge"]
     assert json.loads(gateway.command("queue", "peek", "side", "--json")) == []
 
 
@@ -179,5 +179,5 @@ def test_names_are_operands_and_never_options(do: str) -> None:
     )
     assert target is not None and target.typed.startswith("-")
     words, operands = command_of(target)
-    assert "--yes" not in words and "--help" not in words and all(each.startswith("-") for each in operands)
+    assert "--yes" not in words and "--help" not in words and all(operand.startswith("-") for operand in operands)
     assert " -- " in shown(target)

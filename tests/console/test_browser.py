@@ -55,11 +55,11 @@ def console(gateway: GatewayProcess, tmp_path_factory: pytest.TempPathFactory) -
 def test_an_incident_is_found_with_the_keyboard_alone(
     console: ConsoleProcess, word: str, wanted: tuple[str, ...]
 ) -> None:
-    found = drive("keys", console.url, "/", f"type:{word}", "Enter>", "j", "Enter>")
-    assert "/errors/one?" in found["url"], found
-    text = found["text"].replace("\n", " ")
-    assert all(each in text for each in wanted), found["text"]
-    assert not found["errors"]
+    report = drive("keys", console.url, "/", f"type:{word}", "Enter>", "j", "Enter>")
+    assert "/errors/one?" in report["url"], report
+    text = report["text"].replace("\n", " ")
+    assert all(phrase in text for phrase in wanted), report["text"]
+    assert not report["errors"]
 
 
 @pytest.mark.parametrize(
@@ -89,39 +89,39 @@ def test_an_incident_is_found_with_the_keyboard_alone(
 def test_each_panels_incident_is_found_with_the_keyboard_alone(
     console: ConsoleProcess, panel: str, keys: tuple[str, ...], wanted: tuple[str, ...]
 ) -> None:
-    found = drive("keys", console.url, *keys)
-    text = " ".join(found["text"].split()).lower()
-    assert all(each.lower() in text for each in wanted), (panel, found["text"])
-    assert not found["errors"]
+    report = drive("keys", console.url, *keys)
+    text = " ".join(report["text"].split()).lower()
+    assert all(phrase.lower() in text for phrase in wanted), (panel, report["text"])
+    assert not report["errors"]
 
 
 def test_every_page_is_two_keys_away(console: ConsoleProcess) -> None:
     for path, page in PAGES.items():
         if page.key:
-            found = drive("keys", console.url, "g", f"{page.key}>")
-            assert found["url"].removeprefix(console.url) == path and page.title in found["text"], found
+            report = drive("keys", console.url, "g", f"{page.key}>")
+            assert report["url"].removeprefix(console.url) == path and page.title in report["text"], report
 
 
 def test_rows_examples_filter_and_dialog_have_keys(console: ConsoleProcess) -> None:
-    found = drive("keys", console.url, "g", "e>", "f", "type:capacity-reached", "Escape", "j", " ")
-    assert found["filter"] == "capacity-reached", "Escape leaves the box, and the filter stays"
-    assert found["opened"] == 1 and "life of the first message" in found["text"], found
-    found = drive("keys", console.url, "g", "e>", "f", "type:capacity-reached")
-    assert found["rows"] == 1 and "1 row" in found["text"], found
+    report = drive("keys", console.url, "g", "e>", "f", "type:capacity-reached", "Escape", "j", " ")
+    assert report["filter"] == "capacity-reached", "Escape leaves the box, and the filter stays"
+    assert report["opened"] == 1 and "life of the first message" in report["text"], report
+    report = drive("keys", console.url, "g", "e>", "f", "type:capacity-reached")
+    assert report["rows"] == 1 and "1 row" in report["text"], report
     assert drive("keys", console.url, "?")["dialog"] and not drive("keys", console.url, "?", "Escape")["dialog"]
-    found = drive("keys", console.url, "t", "p")
-    assert (found["theme"], found["paused"]) == ("dark", "true")
-    found = drive("keys", console.url, "Tab", "Enter", "Tab")
-    assert found["focus"] not in ("", "realmgate"), "the first Tab leads to the content"
+    report = drive("keys", console.url, "t", "p")
+    assert (report["theme"], report["paused"]) == ("dark", "true")
+    report = drive("keys", console.url, "Tab", "Enter", "Tab")
+    assert report["focus"] not in ("", "realmgate"), "the first Tab leads to the content"
 
 
 def test_an_open_page_shows_what_happens(gateway: GatewayProcess, console: ConsoleProcess) -> None:
     process = beside("live", console.url, "/refusals", "invocies")
     assert process.stderr is not None and process.stderr.readline() == "open\n"
     misspell(gateway, "invocies")
-    found = report_of(process)
-    assert found["says"] and found["waited"] and not found["errors"], found
-    assert found["live"].startswith("live")
+    report = report_of(process)
+    assert report["says"] and report["waited"] and not report["errors"], report
+    assert report["live"].startswith("live")
 
 
 SHOTS = shots("console")
@@ -130,13 +130,13 @@ SCHEMES = [("light", "rgb(246, 247, 249)"), ("dark", "rgb(16, 20, 26)")]
 
 @pytest.mark.parametrize(("scheme", "ground"), SCHEMES)
 def test_axe_finds_nothing(console: ConsoleProcess, scheme: str, ground: str) -> None:
-    one = "/errors/one?class=transient&condition=amqp:resource-limit-exceeded&code=capacity-reached"
+    address = "/errors/one?class=transient&condition=amqp:resource-limit-exceeded&code=capacity-reached"
     paths = [path for path in PAGES if path != "/errors/one"]
-    paths += [f"{one}&rule=published.capacity-reached-rejected", "/nodes?node=small", "/find?q=small"]
+    paths += [f"{address}&rule=published.capacity-reached-rejected", "/nodes?node=small", "/find?q=small"]
     paths += ["/rules?table=published&answer=capacity-reached&open=published"]
-    found = drive("look", console.url, str(SHOTS), scheme, *paths)
-    assert len(found) == 2 * len(paths)
-    look_well(found, ground)
+    reports = drive("look", console.url, str(SHOTS), scheme, *paths)
+    assert len(reports) == 2 * len(paths)
+    look_well(reports, ground)
 
 
 @pytest.mark.parametrize(("scheme", "ground"), SCHEMES)
@@ -149,15 +149,15 @@ def test_axe_finds_nothing_where_an_action_is_confirmed(
     cookie = console.log_in("ann")["Cookie"]
     paths = ["/act?do=resend&node=dead", "/act?do=resend&node=nowhere", "/dead", "/nodes?node=small"]
     until(lambda: 'class="confirm"' in console.get(paths[0], {"Cookie": cookie})[2], "the dry run")
-    found = drive("look", console.url, str(SHOTS / "actions"), scheme, *paths, cookie=cookie)
+    reports = drive("look", console.url, str(SHOTS / "actions"), scheme, *paths, cookie=cookie)
     assert console.stop() == 0, console.log()
-    assert len(found) == 2 * len(paths)
-    look_well(found, ground)
+    assert len(reports) == 2 * len(paths)
+    look_well(reports, ground)
 
 
-def look_well(found: list[dict[str, Any]], ground: str) -> None:
-    for each in found:
-        where = f"{each['path']} at {each['width']}"
-        assert not each["violations"], f"{where}: {each['violations']}"
-        assert not each["errors"] and each["overflow"] <= 0, f"{where}: {each['errors']}, {each['overflow']}"
-        assert each["ground"] == ground
+def look_well(reports: list[dict[str, Any]], ground: str) -> None:
+    for report in reports:
+        where = f"{report['path']} at {report['width']}"
+        assert not report["violations"], f"{where}: {report['violations']}"
+        assert not report["errors"] and report["overflow"] <= 0, f"{where}: {report['errors']}, {report['overflow']}"
+        assert report["ground"] == ground

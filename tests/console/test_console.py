@@ -59,14 +59,14 @@ def console(
 
 def panel(console: ConsoleProcess, name: str) -> str:
     """What it says, without its tags."""
-    found = re.search(rf'<section class="panel" data-key="panel {name}">(.*?)</section>', console.get("/")[2], re.S)
-    assert found is not None, name
-    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found[1])))
+    match = re.search(rf'<section class="panel" data-key="panel {name}">(.*?)</section>', console.get("/")[2], re.S)
+    assert match is not None, name
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", match[1])))
 
 
 def shows(console: ConsoleProcess, name: str, wanted: tuple[str, ...]) -> bool:
-    said = panel(console, name)
-    return all(each in said for each in wanted)
+    text = panel(console, name)
+    return all(word in text for word in wanted)
 
 
 def test_each_panel_shows_its_incident(gateway: GatewayProcess, console: ConsoleProcess) -> None:
@@ -90,7 +90,7 @@ def test_a_misspelt_queue_is_found(gateway: GatewayProcess, console: ConsoleProc
         assert "attach. refuse-an-unknown-node" in page or "attach.refuse-an-unknown-node" in page, page
     console.until("/", "ordres does not exist. The nearest name is orders.")
     console.until("/refusals?q=ordres", "realmgate node create ordres")
-    [problem] = [each for each in console.json("/overview.json")["open"]["first"] if each["kind"] == "node-unknown"]
+    [problem] = [entry for entry in console.json("/overview.json")["open"]["first"] if entry["kind"] == "node-unknown"]
     assert problem["who"] == "shop-batch-1, user anonymous, 127.0.0.1"
     assert problem["rule"] == "attach.refuse-an-unknown-node"
     shown = realmgate("problems", "--gateway", Watch.of(gateway).url)[1]
@@ -128,7 +128,7 @@ def test_what_was_counted_earlier_is_shown(gateway: GatewayProcess, console: Con
     page = console.words("/history?span=1h")
     assert "counted until" in page and "None is kept, or none was written." in page and "orders" in page
     document = console.json("/history.json?span=1h&node=orders")
-    [value] = [each["value"] for each in document["facts"] if each["name"] == "In"]
+    [value] = [fact["value"] for fact in document["facts"] if fact["name"] == "In"]
     shown = realmgate(*document["command"].split()[1:], "--gateway", watch.url)[1]
     assert value >= counted and re.search(rf"^TOTAL +{value} ", shown, re.MULTILINE), shown
     assert None in document["charts"][0]["series"], "what was before the gateway is not known"
@@ -166,14 +166,14 @@ def test_a_wrong_password_is_found_without_the_password(gateway: GatewayProcess,
 
 def letters(console: ConsoleProcess, query: str) -> dict[str, Any]:
     """As soon as they could be read: on a busy machine the command may take longer than a page waits."""
-    found: list[dict[str, Any]] = [{}]
+    answers: list[dict[str, Any]] = [{}]
 
     def are_read() -> bool:
-        found[0] = console.json(f"/dead.json?{query}")["letters"]
-        return not found[0]["problem"]
+        answers[0] = console.json(f"/dead.json?{query}")["letters"]
+        return not answers[0]["problem"]
 
     until(are_read, "the letters")
-    return found[0]
+    return answers[0]
 
 
 def test_a_dead_letter_is_found_with_who_gave_it_up_and_why(gateway: GatewayProcess, console: ConsoleProcess) -> None:
@@ -266,12 +266,12 @@ def test_an_open_page_gets_what_changed_of_its_content(console: ConsoleProcess) 
 
 def test_a_page_that_comes_back_makes_the_console_ask_again(tmp_path: Path) -> None:
     """It was in the background, and no page is made then: that its stream is open is all that the console learns."""
-    with scripted_admin() as one, scripted_admin() as another:
-        console = start_console(tmp_path, "--gateway", one.url, "--gateway", another.url)
+    with scripted_admin() as first, scripted_admin() as another:
+        console = start_console(tmp_path, "--gateway", first.url, "--gateway", another.url)
         try:
             with urllib.request.urlopen(f"{console.url}/stream?page=%2F", timeout=60) as stream:
                 stream.readline()
-                until(lambda: one.asked and another.asked, "both gateways to be asked")
+                until(lambda: first.asked and another.asked, "both gateways to be asked")
         finally:
             assert console.stop() == 0, console.log()
 
@@ -323,8 +323,8 @@ def test_a_gateway_that_is_hung_delays_no_page(tmp_path: Path) -> None:
         console = start_console(tmp_path, "--gateway", hung.url, "--gateway", other.url)
         try:
             console.until("/", "no answer to /health within 5 s")
-            found = {each["url"]: each for each in console.json("/gateways.json")["gateways"]}
-            assert (found[hung.url]["state"], found[other.url]["state"]) == ("unknown", "ready")
+            gateways = {entry["url"]: entry for entry in console.json("/gateways.json")["gateways"]}
+            assert (gateways[hung.url]["state"], gateways[other.url]["state"]) == ("unknown", "ready")
             rows = console.json(f"/errors.json?gateway={other.url.removeprefix('http://')}")["groups"][1]["rows"]
             assert [row["in_this_run"] for row in rows] == [3]
         finally:

@@ -27,18 +27,18 @@ def read(text: str) -> list[dict[str, str]]:
 def test_every_page_has_its_rows_as_csv(path: str, shipped: Tables) -> None:
     made = view(gateway(1), gateway(2))
     made.tables = shipped
-    found = tables(PAGES[path].make(made))
-    rows = read(as_csv(found[first_of(found)]))
+    sheets = tables(PAGES[path].make(made))
+    rows = read(as_csv(sheets[first_of(sheets)]))
     if path not in ("/gateways",):
-        assert len(rows) == len(found[first_of(found)]) > 0, (path, first_of(found))
-    assert {row["name"] for row in read(as_csv(found["gateways"]))} == {"gw-a:1", "gw-a:2"}
-    assert "problems" in found
+        assert len(rows) == len(sheets[first_of(sheets)]) > 0, (path, first_of(sheets))
+    assert {row["name"] for row in read(as_csv(sheets["gateways"]))} == {"gw-a:1", "gw-a:2"}
+    assert "problems" in sheets
 
 
 def test_numbers_names_and_lists_are_cells() -> None:
-    found = tables(PAGES["/errors"].make(view(gateway())))
-    assert {"fatal", "transient", "indeterminate", "other", "changed"} <= {*found}
-    [row] = read(as_csv(found["transient"]))
+    sheets = tables(PAGES["/errors"].make(view(gateway())))
+    assert {"fatal", "transient", "indeterminate", "other", "changed"} <= {*sheets}
+    [row] = read(as_csv(sheets["transient"]))
     assert (row["code"], row["count"], row["before"]) == ("capacity-reached", "3", "0")
     assert '"container":"erp-export-1"' in row["who"] and row["series"].count("; ") == 29
     assert as_csv([]) == ""
@@ -57,8 +57,8 @@ def test_nothing_is_a_formula(written: str) -> None:
 def test_what_peers_call_themselves_is_no_formula() -> None:
     evil = '=HYPERLINK("http://evil.example";"x")'
     odd = error(7, "attach", 1, user=evil, container=evil, node=evil, condition="amqp:not-found", text=evil)
-    found = tables(PAGES["/refusals"].make(view(gateway(errors=[odd]))))
-    for rows in found.values():
+    sheets = tables(PAGES["/refusals"].make(view(gateway(errors=[odd]))))
+    for rows in sheets.values():
         for line in csv.reader(io.StringIO(as_csv(rows))):
             assert not [cell for cell in line if re.match(r"\s*[=+@]", cell)], line
-    assert read(as_csv(found["rows"]))[0]["user"] == f"'{evil}"
+    assert read(as_csv(sheets["rows"]))[0]["user"] == f"'{evil}"

@@ -33,10 +33,10 @@ def pages() -> Pages:
     return Pages()
 
 
-def rendered(pages: Pages, of: View, path: str) -> tuple[dict[str, Any], str]:
-    document = PAGES[path].make(of)
-    main = pages.main(document, path, dict(of.query))
-    html = pages.whole(document, main, path, dict(of.query), live=True, login=False, stream="/stream?page=%2F")
+def rendered(pages: Pages, model: View, path: str) -> tuple[dict[str, Any], str]:
+    document = PAGES[path].make(model)
+    main = pages.main(document, path, dict(model.query))
+    html = pages.whole(document, main, path, dict(model.query), live=True, login=False, stream="/stream?page=%2F")
     return document, html
 
 
@@ -100,20 +100,20 @@ def test_before_is_unknown_where_nothing_is_known_of_it() -> None:
 
 
 def test_problems_have_who_rule_and_remedy() -> None:
-    found = {each.kind: each for each in view(gateway()).problems}
-    assert found["node-unknown"].words == "oders does not exist."
-    assert found["node-unknown"].more == "The nearest name is orders."
-    assert found["node-unknown"].who == "shop-batch-1, user shop, 10.20.4.17"
-    assert found["node-unknown"].remedy.startswith("there is no node oders")
-    assert all(each.rule and each.remedy for each in found.values()), found
-    assert (found["node-unknown"].node, found["node-unknown"].user, found["node-unknown"].container) == (
+    problems = {problem.kind: problem for problem in view(gateway()).problems}
+    assert problems["node-unknown"].words == "oders does not exist."
+    assert problems["node-unknown"].more == "The nearest name is orders."
+    assert problems["node-unknown"].who == "shop-batch-1, user shop, 10.20.4.17"
+    assert problems["node-unknown"].remedy.startswith("there is no node oders")
+    assert all(problem.rule and problem.remedy for problem in problems.values()), problems
+    assert (problems["node-unknown"].node, problems["node-unknown"].user, problems["node-unknown"].container) == (
         "oders", "shop", "shop-batch-1",
     )  # fmt: skip
-    assert found["node-full"].count == 3 and found["node-full"].klass == "transient"
-    assert "ann" in found["login-failed"].words
-    assert "the oldest for 1,080 s" in found["held-unsettled"].words and found["held-unsettled"].klass == "slow"
-    assert "no credit for 90 s" in found["slow-consumer"].words
-    assert [*found][-1] in ("held-unsettled", "slow-consumer"), "what is merely slow comes last"
+    assert problems["node-full"].count == 3 and problems["node-full"].klass == "transient"
+    assert "ann" in problems["login-failed"].words
+    assert "the oldest for 1,080 s" in problems["held-unsettled"].words and problems["held-unsettled"].klass == "slow"
+    assert "no credit for 90 s" in problems["slow-consumer"].words
+    assert [*problems][-1] in ("held-unsettled", "slow-consumer"), "what is merely slow comes last"
 
 
 def test_what_may_lose_messages_comes_first() -> None:
@@ -155,13 +155,13 @@ def test_a_gateway_that_does_not_answer_is_a_problem_and_keeps_its_numbers() -> 
 
 def test_gateways_that_decide_by_other_tables_are_named() -> None:
     other = gateway(2, tables={"digest": "f" * 32, "profile": "extended"})
-    assert "tables-differ" in {each.kind for each in view(gateway(1), other).problems}
+    assert "tables-differ" in {problem.kind for problem in view(gateway(1), other).problems}
     assert PAGES["/gateways"].make(view(gateway(1), other))["differing"] == ["digest"]
 
 
 def test_entries_that_are_old_are_no_problem() -> None:
     old = [{**MISSPELT, "at_us": NOW_US - 3600 * SECOND_US}]
-    assert "node-unknown" not in {each.kind for each in view(gateway(errors=old)).problems}
+    assert "node-unknown" not in {problem.kind for problem in view(gateway(errors=old)).problems}
 
 
 def test_a_reconciliation_that_is_not_clean_is_a_problem() -> None:
@@ -183,7 +183,7 @@ def acknowledged(until: str) -> View:
 
 def test_what_is_acknowledged_is_no_problem_and_not_hidden(pages: Pages) -> None:
     made = acknowledged("2026-11-24")
-    assert not {"reconciliation", "acknowledgement-expired"} & {each.kind for each in made.problems}
+    assert not {"reconciliation", "acknowledgement-expired"} & {problem.kind for problem in made.problems}
     html = rendered(pages, made, "/reconciliation")[1]
     sentence = words(html)
     assert "Clean but for acknowledged." in sentence and "disk &lt;3&gt;" in html
@@ -193,8 +193,8 @@ def test_what_is_acknowledged_is_no_problem_and_not_hidden(pages: Pages) -> None
 
 
 def test_an_acknowledgement_that_has_expired_since_is_a_problem() -> None:
-    [found] = [each for each in acknowledged("2026-11-23").problems if each.kind.startswith("ack")]
-    assert found.more == "P1-5a31c8e07f" and "acknowledge it anew" in found.remedy
+    [expired] = [problem for problem in acknowledged("2026-11-23").problems if problem.kind.startswith("ack")]
+    assert expired.more == "P1-5a31c8e07f" and "acknowledge it anew" in expired.remedy
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -207,8 +207,8 @@ def test_html_and_json_say_the_same(path: str, pages: Pages, tables: Tables) -> 
     document, html = rendered(pages, made, path)
     assert orjson.loads(orjson.dumps(document))["page"] == document["page"]
     assert document["title"] in words(html)
-    for each in document["gateways"]:
-        assert each["name"] in html and each["age_s"] == 1.0
+    for entry in document["gateways"]:
+        assert entry["name"] in html and entry["age_s"] == 1.0
     assert "1 s ago" in words(html)
     assert "<script>" not in html and " style=" not in html and "onclick" not in html
     for row in document.get("rows") or ():
@@ -240,8 +240,8 @@ def test_what_peers_write_is_escaped(path: str, pages: Pages) -> None:
 def test_a_filter_finds_its_rows_only() -> None:
     document = PAGES["/errors"].make(view(gateway(), q="erp-export small"))
     assert [len(group["rows"]) for group in document["groups"]] == [0, 1, 0, 0]
-    found = PAGES["/refusals"].make(view(gateway(), q="oders", kind="attach"))
-    assert (found["matching"], found["rows"][0]["node"]) == (1, "oders")
+    refusals = PAGES["/refusals"].make(view(gateway(), q="oders", kind="attach"))
+    assert (refusals["matching"], refusals["rows"][0]["node"]) == (1, "oders")
     assert PAGES["/links"].make(view(gateway(), show="holds"))["matching"] == 1
 
 
@@ -277,18 +277,18 @@ def test_latency_and_the_oldest_message_are_shown_where_gateways_say_them(pages:
     [column] = document["columns"]
     assert (column["accept_p50_ms"], column["accept_p99_ms"], column["settle_p99_ms"]) == (1.0, 100.0, None)
     assert "1 ms, 100 ms" in words(html)
-    found = {row["node"]: row["oldest_s"] for row in PAGES["/nodes"].make(view(gateway()))["rows"]}
-    assert found == {"orders": 7200.0, "small": None}
+    ages = {row["node"]: row["oldest_s"] for row in PAGES["/nodes"].make(view(gateway()))["rows"]}
+    assert ages == {"orders": 7200.0, "small": None}
     assert [row["oldest_s"] for row in PAGES["/durables"].make(view(gateway()))["rows"]] == [61.0]
     assert quantile_s(read_samples('x_bucket{le="+Inf"} 3\n'), "x", 0.5) is None
     assert quantile_s(read_samples('x_bucket{le="1"} 1\nx_bucket{le="+Inf"} 3\n'), "x", 0.9) == 1.0
 
 
 def test_words() -> None:
-    assert [duration(each) for each in (0, 0.3, 2, 119, 2_040, 7_260, 200_000, None)] == [
+    assert [duration(seconds) for seconds in (0, 0.3, 2, 119, 2_040, 7_260, 200_000, None)] == [
         "0 s", "0.3 s", "2 s", "119 s", "34 min", "2 h 1 min", "2 d 7 h", "unknown",
     ]  # fmt: skip
-    assert [change(*each) for each in ((3, 0), (3, 3), (20, 10), (3, 1), (15, 10), (4, None))] == [
+    assert [change(*pair) for pair in ((3, 0), (3, 3), (20, 10), (3, 1), (15, 10), (4, None))] == [
         "new", "0", "\u00d7 2", "+2", "+50 %", "unknown",
     ]  # fmt: skip
     assert octets(1536) == "1.5 KiB" and some(["a", "b", "c"]) == "a, b + 1"

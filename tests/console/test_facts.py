@@ -51,10 +51,10 @@ def test_fields_of_another_type_are_unknown() -> None:
     assert (row["count"], row["user"], row["at_us"]) == (None, None, None)
     assert len(row["node"]) == TEXT
     assert row["text"] == "\\x1b[31m\\u202e"
-    found = read_health(
+    answer = read_health(
         json.dumps({"state": "ready", "run": "r", "problems": 3, "tables": [], "warnings": [4]}).encode()
     )
-    assert (found["problems"], found["digest"], found["warnings"]) == ([], "", [""])
+    assert (answer["problems"], answer["digest"], answer["warnings"]) == ([], "", [""])
 
 
 def test_more_rows_than_asked_for_are_refused() -> None:
@@ -112,15 +112,15 @@ def test_what_is_older_than_an_hour_is_forgotten() -> None:
 
 def test_a_run_of_this_hour_is_known_from_its_beginning() -> None:
     """Kept refusals say when; what no entry stands for is spread over the run."""
-    found = gateway().rises
+    rises = gateway().rises
     full = ("errors", "amqp:resource-limit-exceeded", "capacity-reached", "transient",
             "published.capacity-reached-rejected", "small")  # fmt: skip
-    counts = found.counts(NOW_US, 60)
+    counts = rises.counts(NOW_US, 60)
     assert counts[full] == 3 and counts["deliveries", "in", "small", "accepted"] == 2
     assert counts["errors", "amqp:not-found", "", "fatal", "attach.refuse-an-unknown-node", ""] == 1
-    at = found.series(NOW_US, 60, lambda key: key == full)
+    at = rises.series(NOW_US, 60, lambda key: key == full)
     assert [index for index, count in enumerate(at) if count] == [57]  # 100 s ago
-    assert found.known_us == NOW_US - 600 * SECOND_US
+    assert rises.known_us == NOW_US - 600 * SECOND_US
 
 
 def test_a_label_may_take_many_values_and_few_are_followed() -> None:
@@ -132,8 +132,8 @@ def test_entries_that_happen_again_are_the_same_ones() -> None:
     made = gateway()
     again = {**ERRORS[2], "at_us": NOW_US, "count": 9}
     rows = read_page(page("errors", [again, error(4, "fault", 0, fault="idle")]), "errors")[1]
-    found = read_health(json.dumps(health()).encode())
-    made.answered(NOW_US, found, read_samples(METRICS), rows, 0.02)
+    answer = read_health(json.dumps(health()).encode())
+    made.answered(NOW_US, answer, read_samples(METRICS), rows, 0.02)
     assert [row["count"] for row in made.errors] == [1, 3, 9, 1]
     assert made.errors_since_us == NOW_US
 
@@ -145,7 +145,7 @@ def test_what_changes_at_a_gateway_is_noted() -> None:
     assert (made.state, made.answers, made.failed_us, made.problem) == ("unknown", False, NOW_US, "no answer yet")
     other = json.dumps(health(run="other", tables={"digest": "0" * 32, "profile": "extended"}, state="degraded"))
     made.answered(NOW_US + 2 * SECOND_US, read_health(other.encode()), read_samples(METRICS), [], 0.02)
-    assert [each.letter for each in made.happened] == ["G", "A", "S", "T", "P"]
+    assert [happening.letter for happening in made.happened] == ["G", "A", "S", "T", "P"]
     assert DIGEST[:8] in [*made.happened][3].words
     assert not made.errors, "those of another run"
     assert isinstance(made, Gateway) and made.serves

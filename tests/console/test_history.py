@@ -38,27 +38,27 @@ def html(made: View) -> str:
     return Pages().main(document(made), "/history", made.query)
 
 
-def facts(of: dict[str, Any]) -> dict[str, Any]:
-    return {each["name"]: each["value"] for each in of["facts"]}
+def facts(body: dict[str, Any]) -> dict[str, Any]:
+    return {fact["name"]: fact["value"] for fact in body["facts"]}
 
 
 def test_a_time_without_a_record_is_a_gap_and_never_0() -> None:
-    found = document(view(gateway()))
-    assert (found["span"], found["step"], len(found["times"])) == ("6h", "5min", 72)
-    assert facts(found) == {
+    body = document(view(gateway()))
+    assert (body["span"], body["step"], len(body["times"])) == ("6h", "5min", 72)
+    assert facts(body) == {
         "In": 45, "Refused": 3, "Out": 4, "Fatal": 0, "Transient": 3, "Indeterminate": 0, "Dead letters": 4,
         "No record": None,
     }  # fmt: skip
-    assert [(each["why"], round(each["for_s"] / 60)) for each in found["gaps"]] == [
+    assert [(gap["why"], round(gap["for_s"] / 60)) for gap in body["gaps"]] == [
         ("stopped", 60), ("none", 120), ("not kept", 59),
     ]  # fmt: skip
-    series = {each["name"]: each["series"] for each in found["charts"]}
+    series = {chart["name"]: chart["series"] for chart in body["charts"]}
     assert [*series] == ["in", "out", "fatal", "transient"], "of indeterminate there is none"
     assert sum(value is None for value in series["in"]) > 40 and series["in"].count(40) == 1
-    lines = {each["record"] for each in found["times"]}
+    lines = {row["record"] for row in body["times"]}
     assert lines == {"whole", "a part", "none"}
-    assert found["times"][0]["record"] == "a part", "the latest comes first, and is under way"
-    first, last = found["gap_bars"][0], found["gap_bars"][-1]
+    assert body["times"][0]["record"] == "a part", "the latest comes first, and is under way"
+    first, last = body["gap_bars"][0], body["gap_bars"][-1]
     assert first[0] == 0 and 46 < last[0] < 49 and last[1] - last[0] == pytest.approx(12)
 
 
@@ -69,12 +69,12 @@ def test_the_page_says_where_it_knows_nothing_and_since_when() -> None:
     silent = reading(problem="no answer within 5 s")
     made = view(gateway())
     made.history = History(Asked(), {"gw-a:9464": silent})
-    found = document(made)
-    assert facts(found)["In"] == 45 and found["gaps"][0]["why"] == "silent"
+    body = document(made)
+    assert facts(body)["In"] == 45 and body["gaps"][0]["why"] == "silent"
     assert "cannot be read: no answer within 5 s. Shown is what it answered" in html(made)
     made.history = History(Asked(), {})
-    found = document(made)
-    assert found["gaps"] == [] and {each["record"] for each in found["times"]} == {"none"}
+    body = document(made)
+    assert body["gaps"] == [] and {row["record"] for row in body["times"]} == {"none"}
     assert "its history is being read" in html(made)
     made.history = History(Asked(), {"gw-a:9464": reading(rows=(), state="standby", known_us=None)})
     assert "waits for its realm" in html(made) and not document(made)["gaps"]
@@ -85,8 +85,8 @@ def test_gateways_on_one_realm_count_once_and_others_are_added() -> None:
     assert facts(document(made))["In"] == 45 and "they are counted once" in html(made)
     other = reading(history_of("other", 200, 0.5, deliveries=[["in", "far", "accepted", 5]]))
     made.history = replace(made.history, readings={"gw-a:1": reading(), "gw-a:2": other})
-    found = document(made)
-    assert facts(found)["In"] == 50 and {each["gateway"] for each in found["gaps"]} == {"gw-a:1", "gw-a:2"}
+    body = document(made)
+    assert facts(body)["In"] == 50 and {gap["gateway"] for gap in body["gaps"]} == {"gw-a:1", "gw-a:2"}
     made.query = {"gateway": "gw-a:2"}
     assert facts(document(made))["In"] == 5
 
@@ -94,9 +94,9 @@ def test_gateways_on_one_realm_count_once_and_others_are_added() -> None:
 def test_one_node_alone_and_the_rows_that_lead_there() -> None:
     text = html(view(gateway()))
     assert "/history?node=small" in text and "/errors/one?class=transient" in text
-    found = document(view(gateway(), node="orders"))
-    assert (facts(found)["In"], facts(found)["Out"], found["errors"], found["nodes"]) == (0, 4, [], [])
-    assert found["command"].endswith("--by 5min --node orders")
+    body = document(view(gateway(), node="orders"))
+    assert (facts(body)["In"], facts(body)["Out"], body["errors"], body["nodes"]) == (0, 4, [], [])
+    assert body["command"].endswith("--by 5min --node orders")
     rows = [[row["node"], row["in"], row["dead_letters"]] for row in document(view(gateway()))["nodes"]]
     assert rows == [["small", 45, 0], ["orders", 0, 4]]
 
@@ -105,10 +105,10 @@ def test_the_time_is_chosen_in_the_address() -> None:
     assert asked_of({"span": "24h", "to": "2026-11-24T20:00Z"}, NOW_US) == Asked("24h", NOW_US - 10_452 * SECOND_US)
     later, never = {"to": "2027-01-01T00:00Z"}, {"span": "9y", "to": "yesterday"}
     assert asked_of(later, NOW_US) == asked_of(never, NOW_US) == Asked("6h", 0)
-    found = document(view(gateway(), span="1h", to="2026-11-24T21:00Z"))
-    assert (found["from"][:16], found["to"][:16], found["is_now"]) == ("2026-11-24T20:00", "2026-11-24T21:00", False)
-    assert (found["earlier"], found["later"]) == ("2026-11-24T20:00Z", "2026-11-24T22:00Z")
-    closer = [each["link"] for each in document(view(gateway(), span="7d"))["times"]]
+    body = document(view(gateway(), span="1h", to="2026-11-24T21:00Z"))
+    assert (body["from"][:16], body["to"][:16], body["is_now"]) == ("2026-11-24T20:00", "2026-11-24T21:00", False)
+    assert (body["earlier"], body["later"]) == ("2026-11-24T20:00Z", "2026-11-24T22:00Z")
+    closer = [row["link"] for row in document(view(gateway(), span="7d"))["times"]]
     assert closer[1] == "/history?span=1h&to=2026-11-24T22%3A00Z" and len(closer) == 168
 
 
@@ -188,8 +188,8 @@ def test_all_pages_are_read_once_for_a_while() -> None:
     async def look(reader: HistoryReader, clock: _Ahead) -> None:
         await reader.read({})
         await reader.read({})
-        [found] = reader.known({}).readings.values()
-        assert [row.begin_us for row in found.rows] == [7 * MINUTE_US, 8 * MINUTE_US] and found.known_us == 5
+        [history] = reader.known({}).readings.values()
+        assert [row.begin_us for row in history.rows] == [7 * MINUTE_US, 8 * MINUTE_US] and history.known_us == 5
         assert len(admin.asked) == 2 and "step=5min&limit=500&after=7" in admin.asked[1]
         clock.ahead_s = HISTORY_S + 1
         await reader.read({})
@@ -206,8 +206,8 @@ def test_all_pages_are_read_once_for_a_while() -> None:
 def test_so_many_pages_are_read_and_no_more() -> None:
     async def look(reader: HistoryReader, _: _Ahead) -> None:
         await reader.read({})
-        [found] = reader.known({}).readings.values()
-        assert found.is_cut and len(found.rows) == HISTORY_PAGES == len(admin.asked)
+        [history] = reader.known({}).readings.values()
+        assert history.is_cut and len(history.rows) == HISTORY_PAGES == len(admin.asked)
 
     with scripted_admin(lambda _: http(page("history", [raw("a", 7)], next="7"))) as admin:
         reads([admin.url], look)
@@ -228,8 +228,8 @@ def test_what_was_read_stays_when_a_gateway_falls_silent_and_a_hung_one_delays_n
         )
         clock.ahead_s = HISTORY_S + 1
         await reader.read({})
-        found = reader.known({}).of(name)
-        assert len(found.rows) == 1 and "the log does not answer" in found.problem
+        history = reader.known({}).of(name)
+        assert len(history.rows) == 1 and "the log does not answer" in history.problem
 
     with scripted_admin(lambda _: answers[0]) as admin, scripted_admin(lambda _: None) as silent:
         reads([admin.url, silent.url], look)

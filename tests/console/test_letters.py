@@ -35,13 +35,13 @@ def letter(eid: int, **other: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read(*found: Any) -> list[dict[str, Any]]:
-    return read_letters(json.dumps(found).encode())[0]
+def read(*letters: Any) -> list[dict[str, Any]]:
+    return read_letters(json.dumps(letters).encode())[0]
 
 
-def stored(*found: Any, **other: Any) -> Stored:
-    rows, more = read_letters(json.dumps(found).encode())
-    nodes = [{"node": "dead", "messages": len(found), "of": ["orders"], "partitions": 1}]
+def stored(*letters: Any, **other: Any) -> Stored:
+    rows, more = read_letters(json.dumps(letters).encode())
+    nodes = [{"node": "dead", "messages": len(letters), "of": ["orders"], "partitions": 1}]
     return Stored(True, NOW_US, asked=asked_of({"node": "dead"}), nodes=nodes, rows=rows, more=more, **other)
 
 
@@ -64,8 +64,8 @@ def test_what_is_no_letter_and_what_is_nonsense_is_shown_as_that() -> None:
 
 
 def test_pages_are_short_and_lead_on() -> None:
-    found = stored(*(letter(eid) for eid in range(LETTERS_SHOWN + 1)))
-    assert (len(found.rows), found.next) == (LETTERS_SHOWN, LETTERS_SHOWN)
+    listing = stored(*(letter(eid) for eid in range(LETTERS_SHOWN + 1)))
+    assert (len(listing.rows), listing.next) == (LETTERS_SHOWN, LETTERS_SHOWN)
     assert stored(letter(1)).next is None
 
 
@@ -90,9 +90,9 @@ def test_the_nodes_that_get_dead_letters() -> None:
     ]  # fmt: skip
 
 
-def html_of(of: Stored) -> str:
+def html_of(listing: Stored) -> str:
     made = view(gateway())
-    made.stored = of
+    made.stored = listing
     return Pages().main(PAGES["/dead"].make(made), "/dead", {})
 
 
@@ -105,7 +105,7 @@ def test_the_page_shows_letters_and_escapes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "words"),
+    ("listing", "words"),
     [
         (Stored(), "without <code>--config FILE</code>"),
         (Stored(True, NOW_US), "No node names a node for its dead letters"),
@@ -113,8 +113,8 @@ def test_the_page_shows_letters_and_escapes_them() -> None:
         (stored(problem="ann may not peek node dead"), "They are not shown: ann may not peek node dead"),
     ],
 )
-def test_an_empty_page_says_why(of: Stored, words: str) -> None:
-    assert words in html_of(of)
+def test_an_empty_page_says_why(listing: Stored, words: str) -> None:
+    assert words in html_of(listing)
 
 
 async def _refused(commands: Commands, *words: str, timeout_s: float = HANG_S) -> str:

@@ -68,7 +68,7 @@ def test_a_session_begins_and_ends(console: ConsoleProcess) -> None:
 
 
 def test_a_refused_login_gives_no_reason(console: ConsoleProcess) -> None:
-    answers = [console.get("/login", {"Origin": console.url}, urlencode(each).encode()) for each in (
+    answers = [console.get("/login", {"Origin": console.url}, urlencode(fields).encode()) for fields in (
         {"user": "ann", "password": "wrong"}, {"user": "no-such", "password": PASSWORD},
         {"user": "ben", "password": PASSWORD}, {"user": "ann"}, {},
     )]  # fmt: skip

@@ -51,8 +51,8 @@ async def failing(watch: Watch) -> None:
 
 def test_a_look_waits_for_the_first_answers() -> None:
     with scripted_admin() as admin:
-        [found] = watching([admin.url], lambda watch: watch.look(links=True))
-        assert (found.state, found.run, len(found.errors), len(found.links)) == ("ready", RUN, 3, 2)
+        [gateway] = watching([admin.url], lambda watch: watch.look(links=True))
+        assert (gateway.state, gateway.run, len(gateway.errors), len(gateway.links)) == ("ready", RUN, 3, 2)
         assert admin.asked[:3] == ["/health", "/metrics", "/api/errors?since=0&limit=500"]
 
 
@@ -66,14 +66,14 @@ def test_a_page_that_stays_open_is_enough_to_ask() -> None:
                 await watch.changed.wait()
 
     with scripted_admin() as admin:
-        [found] = watching([admin.url], stay)
-        assert found.state == "ready"
+        [gateway] = watching([admin.url], stay)
+        assert gateway.state == "ready"
 
 
 def test_links_are_asked_for_where_a_page_shows_them() -> None:
     with scripted_admin() as admin:
-        [found] = watching([admin.url], lambda watch: watch.look(links=False))
-        assert not found.links and not [path for path in admin.asked if path.startswith("/api/links")]
+        [gateway] = watching([admin.url], lambda watch: watch.look(links=False))
+        assert not gateway.links and not [path for path in admin.asked if path.startswith("/api/links")]
 
 
 def test_no_gateway_is_asked_while_no_page_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,14 +89,14 @@ def test_no_gateway_is_asked_while_no_page_is_open(monkeypatch: pytest.MonkeyPat
         watch.streams = 1
         assert watch.is_looked_at
         watch.streams = 0
-        asked = len(admin.asked)
+        requests = len(admin.asked)
         for _ in range(20):
             await fetch(other.url, "/health")
-        assert len(admin.asked) <= asked + 3, "one round may have been under way"
-        asked = len(admin.asked)
+        assert len(admin.asked) <= requests + 3, "one round may have been under way"
+        requests = len(admin.asked)
         clock.ahead_s += LOOKED_S
         await watch.look(links=False)
-        assert len(admin.asked) > asked
+        assert len(admin.asked) > requests
 
     with scripted_admin() as admin, scripted_admin() as other:
         watching([admin.url], look, clock)
@@ -111,8 +111,8 @@ def test_entries_of_many_pages_are_read() -> None:
         return http(page("errors", rows, next=f"{RUN}.500" if first == 1 else None))
 
     with scripted_admin(paged) as admin:
-        [found] = watching([admin.url], lambda watch: watch.look(links=False))
-    assert len(found.errors) == 507
+        [gateway] = watching([admin.url], lambda watch: watch.look(links=False))
+    assert len(gateway.errors) == 507
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_entries_of_many_pages_are_read() -> None:
 )  # fmt: skip
 def test_an_answer_that_is_wrong_is_shown(answer: Callable[[str], bytes | None], words: str) -> None:
     with scripted_admin(answer) as admin:
-        [found] = watching([admin.url], failing)
-    assert words in found.problem
-    assert not found.answers and found.state == "unknown"
+        [gateway] = watching([admin.url], failing)
+    assert words in gateway.problem
+    assert not gateway.answers and gateway.state == "unknown"
 
 
 def test_a_gateway_that_is_hung_delays_no_other_and_no_page() -> None:
@@ -166,7 +166,7 @@ def test_what_was_known_stays_when_a_gateway_goes_and_comes() -> None:
         while gateway.failed_us:
             await watch.changed.wait()
             watch._looked_s = watch.clock.monotonic_s()
-        assert [each.letter for each in gateway.happened] == ["G", "A"]
+        assert [happening.letter for happening in gateway.happened] == ["G", "A"]
 
     with scripted_admin(lambda path: answers[0](path)) as admin:
         watching([admin.url], look)

@@ -43,17 +43,17 @@ def create(realm: RealmProcess, name: str, properties: Properties, kind: NodeKin
 
 def entries(realm: RealmProcess, operation: str) -> list[dict[str, Any]]:
     """The journal's entries of one operation."""
-    found: list[Records] = read_tail(realm.world.open(), f"{realm.prefix}.journal", 0)
-    records = [orjson.loads(value) for part in found for value in part.values if value is not None]
+    batches: list[Records] = read_tail(realm.world.open(), f"{realm.prefix}.journal", 0)
+    records = [orjson.loads(value) for part in batches for value in part.values if value is not None]
     return [entry for record in records for entry in record["entries"] if entry["operation"] == operation]
 
 
-def places_in(node: Node, found: Iterable[dict[str, Any]]) -> list[int]:
+def places_in(node: Node, journal: Iterable[dict[str, Any]]) -> list[int]:
     """Of which events of a node these entries of the journal speak, by their places."""
     partitions = {part.store: part.partition for part in node.parts}
     return [
         packed_eid(partitions[entry["store"]], eid)
-        for entry in found
+        for entry in journal
         if entry["store"] in partitions
         for first, last, _, _ in entry["runs"]
         for eid in range(first, last + 1)
@@ -84,8 +84,8 @@ def stored(realm: RealmProcess, node: Node, count: int) -> list[tuple[bytes, byt
         pairs.clear()
         for part in node.parts:
             first, end = log.control.bounds(part.topic, part.partition)
-            found = log.control.read_range(part.topic, part.partition, first, end - first) if end > first else None
-            columns = zip(found.keys, found.values, strict=True) if found is not None else ()
+            records = log.control.read_range(part.topic, part.partition, first, end - first) if end > first else None
+            columns = zip(records.keys, records.values, strict=True) if records is not None else ()
             pairs.extend((key or b"", value) for key, value in columns if value is not None)
         return len(pairs) >= count
 
@@ -103,24 +103,24 @@ def offer(realm: RealmProcess, node: Node, count: int, size: int = 0) -> tuple[l
     eids: list[int] = []
     refused = 0
     while len(eids) + refused < count:
-        said = realm.answer(Published, lambda answer: answer.owner is owner)
-        if said.answer == "stored":
-            assert said.first == len(eids)
-            eids += said.eids
+        reply = realm.answer(Published, lambda answer: answer.owner is owner)
+        if reply.answer == "stored":
+            assert reply.first == len(eids)
+            eids += reply.eids
         else:
-            assert (said.answer, said.native) == ("capacity-reached", "capacity-reached")
-            refused += len(said.eids)
-            assert said.first == count - refused
+            assert (reply.answer, reply.native) == ("capacity-reached", "capacity-reached")
+            refused += len(reply.eids)
+            assert reply.first == count - refused
     return eids, refused
 
 
 def unsubscribe(realm: RealmProcess, name: str) -> str:
     owner, by = object(), object()
     realm.realm.find_durables(DurableName(name), ANONYMOUS, owner)
-    found = realm.answer(DurablesFound, lambda answer: answer.owner is owner)
-    if found.answer != "ready":
-        return f"find: {found.answer}"
-    for durable in found.durables:
+    reply = realm.answer(DurablesFound, lambda answer: answer.owner is owner)
+    if reply.answer != "ready":
+        return f"find: {reply.answer}"
+    for durable in reply.durables:
         realm.realm.unsubscribe(durable, by)
     return realm.answer(Commanded, lambda answer: answer.owner is by).answer
 

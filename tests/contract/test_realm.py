@@ -76,8 +76,8 @@ def test_a_channel_copies_to_plain_subscriptions_from_now_on(realm: RealmProcess
     first, second = realm.consumer(node, "plain"), realm.consumer(node, "plain")
     eids = realm.publish(node, bodies(200))
     # what was answered before Subscribed may or may not be seen; what came after must be
-    for each in (first, second):
-        got = by_store(each.drain())
+    for consumer in (first, second):
+        got = by_store(consumer.drain())
         assert all(got[at][-len(some) :] == some for at, some in by_store(eids).items())
     second.subscription.close()
     more = realm.publish(node, bodies(5))
@@ -156,10 +156,10 @@ def test_a_rejected_event_is_discarded_and_never_comes_back(start: Start) -> Non
 def test_what_a_closed_link_had_goes_to_the_others_uncounted(realm: RealmProcess) -> None:
     node = realm.create("orders")
     eids = realm.publish(node, bodies(30))
-    one, two = realm.consumer(node), realm.consumer(node)
-    one.receive(30)
-    one.acknowledge(eids[10:12])
-    one.subscription.close()
+    consumer, two = realm.consumer(node), realm.consumer(node)
+    consumer.receive(30)
+    consumer.acknowledge(eids[10:12])
+    consumer.subscription.close()
     rest = eids[:10] + eids[12:]
     assert by_store(two.receive(28)) == by_store(rest)
     assert not any(two.failed.values())
@@ -169,16 +169,16 @@ def test_what_a_closed_link_had_goes_to_the_others_uncounted(realm: RealmProcess
 def test_an_event_sent_elsewhere_does_not_come_to_that_link_again(realm: RealmProcess) -> None:
     node = realm.create("orders")
     eids = realm.publish(node, bodies(6))
-    one, two = realm.consumer(node), realm.consumer(node)
-    one.receive(6)
-    assert one.settle("return", [eids[1], eids[2], eids[4]], undeliverable_here=True, failed=True) == "done"
-    assert one.settle("return", [eids[0], eids[3]]) == "done"
-    assert by_store(one.receive(2)) == by_store([eids[0], eids[3]])
-    assert one.drain() == []
+    consumer, two = realm.consumer(node), realm.consumer(node)
+    consumer.receive(6)
+    assert consumer.settle("return", [eids[1], eids[2], eids[4]], undeliverable_here=True, failed=True) == "done"
+    assert consumer.settle("return", [eids[0], eids[3]]) == "done"
+    assert by_store(consumer.receive(2)) == by_store([eids[0], eids[3]])
+    assert consumer.drain() == []
     assert by_store(two.receive(3)) == by_store([eids[1], eids[2], eids[4]])
     two.subscription.close()
-    assert one.drain() == []
-    one.subscription.close()
+    assert consumer.drain() == []
+    consumer.subscription.close()
     three = realm.consumer(node)
     assert by_store(three.receive(6)) == by_store(eids)
 
@@ -186,15 +186,15 @@ def test_an_event_sent_elsewhere_does_not_come_to_that_link_again(realm: RealmPr
 def test_only_what_is_outstanding_can_be_settled_and_only_once(realm: RealmProcess) -> None:
     node = realm.create("orders")
     eids = by_store(realm.publish(node, bodies(9)))[0]
-    one, two = realm.consumer(node), realm.consumer(node)
-    one.receive(9)
-    two.seqs.update(one.seqs)
+    consumer, two = realm.consumer(node), realm.consumer(node)
+    consumer.receive(9)
+    two.seqs.update(consumer.seqs)
     assert two.settle("acknowledge", [eids[0]]) == "not-found"
-    one.acknowledge([eids[0]])
-    assert one.settle("acknowledge", [eids[1], eids[0]]) == "not-found"
-    assert one.settle("discard", [eids[1], eids[1]]) == "not-found"
-    one.acknowledge(eids[1:])
-    assert one.settle("acknowledge", []) == "done"
+    consumer.acknowledge([eids[0]])
+    assert consumer.settle("acknowledge", [eids[1], eids[0]]) == "not-found"
+    assert consumer.settle("discard", [eids[1], eids[1]]) == "not-found"
+    consumer.acknowledge(eids[1:])
+    assert consumer.settle("acknowledge", []) == "done"
 
 
 def test_a_return_is_not_given_again_before_the_journal_holds_it(realm: RealmProcess) -> None:

@@ -26,17 +26,17 @@ class Build:
     def copied(self) -> list[str]:
         """From the context."""
         sources = [rest.split()[:-1] for rest in self.all("COPY") if not rest.startswith("--from=")]
-        return [source for each in sources for source in each]
+        return [source for paths in sources for source in paths]
 
 
 def stages(text: str) -> list[Build]:
-    found: list[Build] = []
+    builds: list[Build] = []
     text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, rest = line.partition(" ")
         if name == "FROM":
             base, _, stage = rest.partition(" AS ")
-            found.append(Build(base, stage))
+            builds.append(Build(base, stage))
         else:
-            found[-1].instructions.append((name, rest.strip()))
-    return found
+            builds[-1].instructions.append((name, rest.strip()))
+    return builds

@@ -45,7 +45,7 @@ def checker() -> Path:
     """The schema of the Compose Specification and a validator, by npm from its lock file; once for each lock."""
     sources = [CHECK / name for name in ("package.json", "package-lock.json", ".npmrc", "check.js")]
     into = (
-        ROOT / ".cache" / "compose" / hashlib.sha256(b"".join(each.read_bytes() for each in sources)).hexdigest()[:16]
+        ROOT / ".cache" / "compose" / hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     )
     if not into.exists():
         making = into.with_name(f"making-{os.getpid()}")
@@ -136,10 +136,10 @@ def test_the_console_starts_as_its_container_starts_it_and_asks_both_gateways(tm
     [published] = service["ports"]
     with ExitStack() as up:
         silent = {f"http://{name}:9464": up.enter_context(create_server(("127.0.0.1", 0))) for name in GATEWAYS}
-        places = {address: "http://{}:{}".format(*one.getsockname()) for address, one in silent.items()}
+        places = {address: "http://{}:{}".format(*server.getsockname()) for address, server in silent.items()}
         places |= {"http://0.0.0.0:9465": "http://127.0.0.1:0", "/var/lib/realmgate-reports": str(tmp_path)}
         places["/etc/realmgate/realmgate.yaml"] = str(HERE / "realmgate.yaml")
-        assert {each.split(":")[1] for each in service["volumes"]} < places.keys()
+        assert {volume.split(":")[1] for volume in service["volumes"]} < places.keys()
         options = [word.partition("=") for word in service["command"]]
         (first, _, _), *words = [(name, equals, places[value] if value else "") for name, equals, value in options]
         assert first == "console" and published.endswith(":9465")
@@ -147,13 +147,13 @@ def test_the_console_starts_as_its_container_starts_it_and_asks_both_gateways(tm
         try:
             host = {"Host": published.rpartition(":")[0]}
             assert console.get("/", host)[0] == 200
-            for one in silent.values():
-                one.settimeout(HANG_S)
-                with one.accept()[0] as asking:
+            for server in silent.values():
+                server.settimeout(HANG_S)
+                with server.accept()[0] as asking:
                     assert asking.recv(11) == b"GET /health"
             words_of_check = service["healthcheck"]["test"]
             assert words_of_check[:2] == ["CMD", STAGES["serve"].command("HEALTHCHECK")[0]]
-            check = [each.replace("http://127.0.0.1:9465", console.url) for each in words_of_check[2:]]
+            check = [argument.replace("http://127.0.0.1:9465", console.url) for argument in words_of_check[2:]]
             assert subprocess.run([sys.executable, *check], check=False, timeout=HANG_S).returncode == 0
         finally:
             assert console.stop() == 0, console.log()

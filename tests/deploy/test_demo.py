@@ -21,7 +21,7 @@ def test_the_demo_runs_the_whole_path_and_ends_clean(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    told = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     for line in ("nonsense    -> orders: REJECTED", "amqp:not-found", "found 50 of 50 prices", "Verdict: CLEAN"):
-        assert line in told, told
+        assert line in output, output
     assert (tmp_path / "demo" / "report" / "index.html").stat().st_size > 1000

@@ -49,7 +49,7 @@ def removed(stage: Build) -> set[str]:
 
 
 def modules_of(packages: set[str]) -> set[str]:
-    return {module for module, of in packages_distributions().items() if packages & {each.lower() for each in of}}
+    return {module for module, names in packages_distributions().items() if packages & {name.lower() for name in names}}
 
 
 @pytest.mark.parametrize("stage", STAGES.values(), ids=list(STAGES))
@@ -59,7 +59,7 @@ def test_what_is_copied_is_in_the_context(stage: Build) -> None:
         assert (ROOT / source).exists(), source
         assert not any(fnmatch(source, pattern) for pattern in ignored), source
     taken = [re.match(r"--from=(\S+)", rest) for rest in stage.all("COPY")]
-    assert all(each[1] in STAGES for each in taken if each), "of a stage that there is"
+    assert all(match[1] in STAGES for match in taken if match), "of a stage that there is"
 
 
 def test_every_package_of_ours_is_copied() -> None:
@@ -99,11 +99,11 @@ def test_its_configuration_keeps_the_realm_in_the_volume_and_listens_where_it_is
 def test_what_is_taken_out_is_locked_so_that_it_was_there() -> None:
     locked = set(re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
     locked |= set(re.findall(r"^([\w.-]+)==", (ROOT / "deploy/python/build.lock").read_text(), re.MULTILINE))
-    assert {each.lower() for each in removed(STAGES["build-serve"])} <= locked
+    assert {name.lower() for name in removed(STAGES["build-serve"])} <= locked
 
 
 def test_a_gateway_serves_without_what_is_taken_out(tmp_path: Path) -> None:
-    absent = modules_of({each.lower() for each in removed(STAGES["build-serve"])})
+    absent = modules_of({name.lower() for name in removed(STAGES["build-serve"])})
     assert {"pyspark", "pyarrow", "py4j", "pytest"} <= absent
     gateway = make_gateway(tmp_path, embedded_realm(tmp_path), admin={"listen": "http://127.0.0.1:0"})
     gateway.program = [sys.executable, "-c", textwrap.dedent(WITHOUT), ",".join(sorted(absent))]
@@ -128,7 +128,7 @@ def is_healthy(gateway: GatewayProcess) -> bool:
     program, *arguments = STAGES["serve"].command("HEALTHCHECK")
     assert program == PYTHON
     port = Watch.of(gateway).url.rpartition(":")[2]
-    arguments = [each.replace("127.0.0.1:9464", f"127.0.0.1:{port}") for each in arguments]
+    arguments = [argument.replace("127.0.0.1:9464", f"127.0.0.1:{port}") for argument in arguments]
     return (
         subprocess.run([sys.executable, *arguments], capture_output=True, check=False, timeout=HANG_S).returncode == 0
     )

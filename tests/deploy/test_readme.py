@@ -31,8 +31,8 @@ def clone(tmp_path: Path) -> Path:
 
 def block(beginning: str) -> str:
     """The block of the page that begins so."""
-    [found] = [text for text in re.findall(r"```\w*\n(.*?)```", FIRST_EDIT, re.DOTALL) if text.startswith(beginning)]
-    return str(found)
+    [snippet] = [text for text in re.findall(r"```\w*\n(.*?)```", FIRST_EDIT, re.DOTALL) if text.startswith(beginning)]
+    return str(snippet)
 
 
 def flowing(text: str) -> str:

@@ -25,14 +25,14 @@ def test_what_readme_says_of_kafka_works(kafka_bootstrap: str, tmp_path: Path) -
     assert serve == f"realmgate serve --config {gateway.config_path.name}"
     gateway.start()
     try:
-        said = {}
+        outputs = {}
         for line in others:
             done = ran(line, tmp_path)
             assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
-            said[line.split(" --")[0]] = done.stdout
+            outputs[line.split(" --")[0]] = done.stdout
     finally:
         assert gateway.stop() == 0
     assert gateway.realm_kind == "kafka"
-    listed = said["realmgate node list"]
+    listed = outputs["realmgate node list"]
     assert "orders" in listed and "prices" in listed and "channel" in listed
-    assert "CLEAN" in said["realmgate reconcile"] and (tmp_path / "report" / "index.html").exists()
+    assert "CLEAN" in outputs["realmgate reconcile"] and (tmp_path / "report" / "index.html").exists()

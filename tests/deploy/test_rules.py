@@ -21,10 +21,10 @@ ALERTS = [rule["alert"] for group in RULES["groups"] for rule in group["rules"]]
 def expected(alert: str) -> list[tuple[str, bool]]:
     """In which test, and whether it fires."""
     return [
-        (test["name"], bool(each["exp_alerts"]))
+        (test["name"], bool(case["exp_alerts"]))
         for test in TESTS
-        for each in test["alert_rule_test"]
-        if each["alertname"] == alert
+        for case in test["alert_rule_test"]
+        if case["alertname"] == alert
     ]
 
 

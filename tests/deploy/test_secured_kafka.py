@@ -92,11 +92,11 @@ def test_the_main_path_with_the_rights_of_the_how_to(kafka: Secured, tmp_path: P
         assert peer.receive(1)[0].payload == frames.message(b"2")
         peer.publisher("orders")
         kafka.deny(("TOPIC", "WRITE"), f"{prefix}.node.orders")
-        said = "accepted"
-        while said == "accepted":  # Kafka tells its parts of a new right in its own time
+        outcome = "accepted"
+        while outcome == "accepted":  # Kafka tells its parts of a new right in its own time
             number = peer.publish(frames.message(b"more"))[0]
-            said = str(peer.outcomes(1)[number])
-        assert said == "rejected:amqp:unauthorized-access"  # P-R2a
+            outcome = str(peer.outcomes(1)[number])
+        assert outcome == "rejected:amqp:unauthorized-access"  # P-R2a
         assert peer.detached(0) == "amqp:unauthorized-access"
     gateway.command("node", "set", "prices", "partitions=2")
     gateway.command("node", "delete", "prices", "--yes")
@@ -115,7 +115,7 @@ def test_without_the_right_to_read_settings_a_message_may_be_as_large_as_every_t
     with Peer(gateway.port) as peer:
         peer.send(frames.attach_sender("orders", 5))
         assert peer.expect("attach").field(10) == UNKNOWN_BYTES
-    no_secret_told(kafka, gateway, told=False)
+    no_secret_told(kafka, gateway, debug=False)
 
 
 @pytest.mark.parametrize("way", ["PLAIN", "mTLS"])
@@ -132,10 +132,10 @@ def test_other_ways_in(kafka: Secured, tmp_path: Path, way: str) -> None:
     no_secret_told(kafka, gateway)
 
 
-def no_secret_told(kafka: Secured, gateway: GatewayProcess, told: bool = True) -> None:
+def no_secret_told(kafka: Secured, gateway: GatewayProcess, debug: bool = True) -> None:
     assert gateway.stop() == 0, gateway.log()
     log = gateway.log_path.read_text()
-    assert ("security.protocol" in log) == told, "librdkafka told its configuration"
+    assert ("security.protocol" in log) == debug, "librdkafka told its configuration"
     assert kafka.password not in log and "PRIVATE KEY" not in log
     assert "Traceback" not in log
 
@@ -167,7 +167,7 @@ def test_kafkas_own_lists_of_the_amqp_user(kafka: Secured, tmp_path: Path) -> No
             assert other.detached(9) == "amqp:unauthorized-access"  # S-R1a
         peer.publish(frames.message(b"two"))
         assert peer.outcomes(1) == {1: "accepted"}, "Write is not Read"
-    no_secret_told(kafka, gateway, told=False)
+    no_secret_told(kafka, gateway, debug=False)
 
 
 def attached_until_allowed(peer: Peer, node: str) -> None:
@@ -228,9 +228,9 @@ def test_what_the_reconciliation_may_not_read_makes_it_incomplete(kafka: Secured
         peer.stored("secret", frames.message(b"1"), frames.message(b"2"))
     assert gateway.stop() == 0, gateway.log()
     kafka.deny(("TOPIC", "READ"), f"{prefix}.node.secret")
-    told = load_realm(gateway.config_path)
+    settings = load_realm(gateway.config_path)
     until_s = time.monotonic() + HANG_S
-    while not offsets.extent_of(told.bootstrap, told.prefix, told.client).unread:
+    while not offsets.extent_of(settings.bootstrap, settings.prefix, settings.client).unread:
         assert time.monotonic() < until_s, "Kafka tells its parts of a new right in its own time"
         time.sleep(0.1)
     out = tmp_path / "report"
@@ -246,5 +246,5 @@ def test_what_the_reconciliation_may_not_read_makes_it_incomplete(kafka: Secured
     assert (manifest["verdict"], manifest["complete"]) == ("incomplete", False)
     why = "we may not read this topic: grant Read on it; 2 publishes could be compared with nothing"
     assert f"{prefix}.node.secret: {why}" in done.stdout
-    books = {one["node"]: (one["accepted"], one["stored"], one["unread"]) for one in manifest["balance"]["nodes"]}
+    books = {row["node"]: (row["accepted"], row["stored"], row["unread"]) for row in manifest["balance"]["nodes"]}
     assert books == {"orders": (1, 1, 0), "secret": (2, 0, 2)}

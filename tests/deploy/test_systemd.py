@@ -65,8 +65,8 @@ def complaints(units: Path) -> str:
 
 def exposure(unit: Path) -> float:
     done = analyzed("security", "--offline=true", "--no-pager", unit)
-    [found] = re.findall(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
-    return float(found)
+    [level] = re.findall(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+    return float(level)
 
 
 def of(unit: str, key: str) -> list[str]:
@@ -78,16 +78,16 @@ def test_systemd_reads_the_units_without_a_complaint(units: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "complaint"),
     [
         ("NoNewPrivilege=yes", "'NoNewPrivilege'"),
         ("ExecStartPre=/no/such", "/no/such is not executable"),
     ],
 )
-def test_a_wrong_key_and_a_missing_program_are_found(units: Path, wrong: str, said: str) -> None:
+def test_a_wrong_key_and_a_missing_program_are_found(units: Path, wrong: str, complaint: str) -> None:
     unit = units / "realmgate.service"
     unit.write_text(unit.read_text().replace("[Service]\n", f"[Service]\n{wrong}\n"))
-    assert said in complaints(units)
+    assert complaint in complaints(units)
 
 
 @pytest.mark.parametrize("service", SERVICES)

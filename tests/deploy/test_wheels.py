@@ -45,10 +45,10 @@ class Installed:
 @pytest.fixture(scope="module", params=["own", "newest"])
 def python(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Version and interpreter. There may be no newer one than that of `.venv`."""
-    said = subprocess.run(
+    listing = subprocess.run(
         [ROOT / "deploy/python/wheels.sh", "--pythons"], stdout=subprocess.PIPE, text=True, check=True
     )
-    pythons = [line.split(maxsplit=1) for line in said.stdout.splitlines()]
+    pythons = [line.split(maxsplit=1) for line in listing.stdout.splitlines()]
     version, interpreter = pythons[0 if request.param == "own" else -1]
     return version, interpreter
 

@@ -46,16 +46,16 @@ def main() -> int:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--seconds", type=float, default=600.0)
     arguments = parser.parse_args()
-    found = FOUND / arguments.seed  # another seed may run beside it
-    shutil.rmtree(found, ignore_errors=True)
-    run = fuzz_engine(arguments.seed, arguments.seconds * (1 - SOCKETS_PART), found)
+    directory = FOUND / arguments.seed  # another seed may run beside it
+    shutil.rmtree(directory, ignore_errors=True)
+    run = fuzz_engine(arguments.seed, arguments.seconds * (1 - SOCKETS_PART), directory)
     print(f"fuzz: {run.cases} cases in process; memory {level(run)}")
-    sockets = fuzz_sockets(arguments.seed, arguments.seconds * SOCKETS_PART, found)
+    sockets = fuzz_sockets(arguments.seed, arguments.seconds * SOCKETS_PART, directory)
     print(f"fuzz: {sockets.cases} connections over sockets; {sockets.metrics}")
     wrong = run.wrong + sockets.wrong
-    for each in wrong:
-        print(f"fuzz: {each}")
-    print(f"fuzz: seed {arguments.seed}: {len(wrong)} found{f', see {found}' if wrong else ''}")
+    for problem in wrong:
+        print(f"fuzz: {problem}")
+    print(f"fuzz: seed {arguments.seed}: {len(wrong)} found{f', see {directory}' if wrong else ''}")
     return bool(wrong)
 
 
@@ -73,8 +73,8 @@ def fuzz_engine(seed: str, seconds: float, directory: Path, cases: int = 0) -> R
         run.seconds -= spent
     if run.seconds > 30 and (grown := growth(run)) > LEVEL_BYTES:
         run.wrong.append(f"memory grew by {grown / 1e6:.1f} MB after the first {WARM_PART:.0%} of the run")
-    if len({each["fds"] for each in run.levels[1:]}) > 1:
-        run.wrong.append(f"descriptors: {[each['fds'] for each in run.levels]}")
+    if len({sample["fds"] for sample in run.levels[1:]}) > 1:
+        run.wrong.append(f"descriptors: {[sample['fds'] for sample in run.levels]}")
     return run
 
 
@@ -107,7 +107,7 @@ def growth(run: Run) -> int:
 
 
 def level(run: Run) -> str:
-    sizes = [each["rss"] / 1e6 for each in run.levels] or [0.0]
+    sizes = [sample["rss"] / 1e6 for sample in run.levels] or [0.0]
     warm = sizes[int(len(sizes) * WARM_PART)]
     return f"{sizes[0]:.1f} MB at the start, {warm:.1f} when warm, {sizes[-1]:.1f} at the end"
 

@@ -56,12 +56,12 @@ _HEARTBEAT = b"\0\0\0\x08\x02\0\0\0"
 def great_field(random: Random, cutted: Frames, _: Breeder) -> None:
     """A map that is hard to carry where a map may be."""
     code, at, inside = random.choice(MAPS)
-    places = [place for place, each in enumerate(cutted) if code_of(each) == code]
+    places = [place for place, piece in enumerate(cutted) if code_of(piece) == code]
     place = random.choice(places) if places else None
-    found = read(cutted[place] if place is not None else _LAWFUL[code])
-    if found is None:
+    parts = read(cutted[place] if place is not None else _LAWFUL[code])
+    if parts is None:
         return
-    channel, _code, fields, payload = found
+    channel, _code, fields, payload = parts
     great = shapes.great_map(random)
     _put(fields, at, great if inside is None else _inside(fields[at] if at < len(fields) else b"", *inside, great))
     frame = build(channel, code, fields, payload)
@@ -101,17 +101,17 @@ def great_message(random: Random, cutted: Frames, _: Breeder) -> None:
     size, handle, delivery = random.choice((400, 60_000)), random.choice((0, 0, 7)), random.choice((0, 0, 1))
     size = max(size, len(payload) // 300)
     starts = range(0, len(payload), size)
-    said = [
+    transfers = [
         frames.transfer(delivery, payload[start : start + size], handle, more=start + size < len(payload))
         for start in starts
     ]
-    cutted.insert(random.randrange(len(cutted) + 1), b"".join(said))
+    cutted.insert(random.randrange(len(cutted) + 1), b"".join(transfers))
 
 
 def in_pieces(random: Random, cutted: Frames, _: Breeder) -> None:
     """A message in several frames, of which the later ones say something else than the first; others in between."""
     handle, delivery = random.choice((0, 0, 7)), random.choice((0, 0, 1, 5))
-    said = [frames.attach_sender("q", handle, random.choice(("pieces", "pub")))] if random.random() < 0.4 else []
+    pieces = [frames.attach_sender("q", handle, random.choice(("pieces", "pub")))] if random.random() < 0.4 else []
     count = random.choice((2, 2, 3, 6))
     for at in range(count):
         same = at == 0 or random.random() < 0.5
@@ -128,10 +128,10 @@ def in_pieces(random: Random, cutted: Frames, _: Breeder) -> None:
             b"\x41" if random.random() < 0.1 else b"\x40",
         ]  # fmt: skip
         payload = random.choice((b"", frames.message()[:5], frames.message()[5:], bytes(500)))
-        said.append(build(0, frames.TRANSFER, fields[: random.choice((6, 6, 8, 10, 10))], payload))
+        pieces.append(build(0, frames.TRANSFER, fields[: random.choice((6, 6, 8, 10, 10))], payload))
         if random.random() < 0.3:
-            said.append(random.choice(_between(handle)))
-    cutted.insert(random.randrange(len(cutted) + 1), b"".join(said))
+            pieces.append(random.choice(_between(handle)))
+    cutted.insert(random.randrange(len(cutted) + 1), b"".join(pieces))
 
 
 def _states(random: Random) -> list[bytes]:
@@ -141,8 +141,8 @@ def _states(random: Random) -> list[bytes]:
 
 def _between(handle: int) -> list[bytes]:
     other = frames.transfer(9, frames.message(), 8)
-    flow, said = frames.flow(handle, 0), frames.disposition(0, 3, frames.state("accepted"))
-    return [_HEARTBEAT, flow, said, other, frames.detach(handle), frames.aborted(handle), frames.begin(1), frames.end()]
+    flow, ack = frames.flow(handle, 0), frames.disposition(0, 3, frames.state("accepted"))
+    return [_HEARTBEAT, flow, ack, other, frames.detach(handle), frames.aborted(handle), frames.begin(1), frames.end()]
 
 
 def _transaction(random: Random) -> bytes:
@@ -155,7 +155,7 @@ def transact(random: Random, cutted: Frames, _: Breeder) -> None:
     channel = random.choice((5, 5, 1))
     transaction, number = _transaction(random), iter(range(random.choice((0, 0, 2**32 - 3)), 2**33))
     state = frames.in_transaction(transaction)
-    said = [
+    pieces = [
         frames.begin(channel),
         frames.attach_sender(frames.COORDINATOR, 9, random.choice(("control", "pub")), channel=channel),
         frames.attach_sender(random.choice(("q", "c", "any.q")), 7, "posts", channel=channel),
@@ -166,21 +166,21 @@ def transact(random: Random, cutted: Frames, _: Breeder) -> None:
     for _post in range(random.randrange(4)):
         payload = random.choice((frames.message(), b"", bytes(900)))
         settled, more = random.random() < 0.2, random.random() < 0.1
-        said.append(frames.transfer(next(number) % 2**32, payload, 7, settled, more, state, channel))
+        pieces.append(frames.transfer(next(number) % 2**32, payload, 7, settled, more, state, channel))
     for first in range(random.randrange(3)):
         outcome = random.choice(
             (None, *map(frames.state, ("accepted", "released", "modified", "rejected", "received")))
         )
         stated = frames.in_transaction(_transaction(random) if random.random() < 0.2 else transaction, outcome)
-        said.append(frames.disposition(first, first + random.randrange(3), stated, random.random() < 0.5, channel))
+        pieces.append(frames.disposition(first, first + random.randrange(3), stated, random.random() < 0.5, channel))
     again = range(random.choice((1, 1, 1, 2)))
-    said += [_request(random, next(number) % 2**32, channel, declare=False, transaction=transaction) for _ in again]
-    said = [each for each in said for _times in range(random.choice((0, 2)) if random.random() < 0.1 else 1)]
+    pieces += [_request(random, next(number) % 2**32, channel, declare=False, transaction=transaction) for _ in again]
+    pieces = [piece for piece in pieces for _times in range(random.choice((0, 2)) if random.random() < 0.1 else 1)]
     if random.random() < 0.15:
-        random.shuffle(said)
+        random.shuffle(pieces)
     if random.random() < 0.2:
-        said.append(random.choice((frames.detach(9, channel=channel), frames.end(channel), frames.close())))
-    cutted.insert(random.randrange(len(cutted) + 1), b"".join(said))
+        pieces.append(random.choice((frames.detach(9, channel=channel), frames.end(channel), frames.close())))
+    cutted.insert(random.randrange(len(cutted) + 1), b"".join(pieces))
 
 
 def _request(random: Random, number: int, channel: int, declare: bool, transaction: bytes) -> bytes:
@@ -208,12 +208,12 @@ def disguised(random: Random, cutted: Frames, _: Breeder) -> None:
     """Behind an honest posted transfer, anything behind extended headers that look like it."""
     doff, handle, number = random.choice((3, 4, 5, 5, 6)), random.choice((0, 0, 7)), random.choice((0, 0, 1, 5))
     posted = frames.transfer(number, frames.message(), handle, state=frames.in_transaction(_transaction(random)))
-    said = [frames.attach_sender("q", handle, "posts")] if random.random() < 0.6 else []
-    said.append(_extended(posted, doff if random.random() < 0.7 else 2, posted[8:]))
+    pieces = [frames.attach_sender("q", handle, "posts")] if random.random() < 0.6 else []
+    pieces.append(_extended(posted, doff if random.random() < 0.7 else 2, posted[8:]))
     for _hidden in range(random.choice((1, 2, 6))):
         hidden = random.choice((*cutted, *_between(handle), posted, frames.attach_sender("q", 5, "hidden")))
-        said.append(_extended(hidden, doff, posted[8:] if random.random() < 0.8 else hidden[8:]))
-    cutted.insert(random.randrange(len(cutted) + 1), b"".join(said))
+        pieces.append(_extended(hidden, doff, posted[8:] if random.random() < 0.8 else hidden[8:]))
+    cutted.insert(random.randrange(len(cutted) + 1), b"".join(pieces))
 
 
 def _extended(frame: bytes, doff: int, header: bytes) -> bytes:
@@ -262,5 +262,5 @@ def starve(random: Random, steps: list[Step]) -> list[Step]:
             Step(step.connection, "pass", seconds=random.choice((1, 20, 59))),
             Step(step.connection, "send", step.data[position : position + 1]),
         ]
-    rest = [each for each in steps[at + 1 :] if each.connection != step.connection]
+    rest = [later_step for later_step in steps[at + 1 :] if later_step.connection != step.connection]
     return [*steps[:at], *slow, *rest, Step(step.connection, "pass", seconds=random.choice((5, 61, 130)))]

@@ -31,7 +31,7 @@ class Breeder:
 
     def __init__(self, corpus: list[Case]) -> None:
         self._corpus = corpus
-        self.pool = [each for case in corpus for step in case.steps for each in cut(step.data) if len(each) > 8]
+        self.pool = [frame for case in corpus for step in case.steps for frame in cut(step.data) if len(frame) > 8]
 
     def breed(self, random: Random) -> Case:
         case = Case(random.choice(tuple(GATEWAYS)))
@@ -112,7 +112,7 @@ def _raw(random: Random, data: bytes) -> bytes:
 
 
 def _place(random: Random, cutted: Frames) -> int | None:
-    places = [at for at, each in enumerate(cutted) if len(each) > 8]
+    places = [at for at, frame in enumerate(cutted) if len(frame) > 8]
     return random.choice(places) if places else None
 
 
@@ -166,10 +166,10 @@ def extend_header(random: Random, cutted: Frames, _: Breeder) -> None:
 
 def change_field(random: Random, cutted: Frames, _: Breeder) -> None:
     at = _place(random, cutted)
-    found = read(cutted[at]) if at is not None else None
-    if at is None or found is None:
+    parts = read(cutted[at]) if at is not None else None
+    if at is None or parts is None:
         return
-    channel, code, fields, payload = found
+    channel, code, fields, payload = parts
     for _turn in range(random.choice((1, 1, 2))):
         if random.random() < 0.15:
             fields = fields[: random.randrange(len(fields) + 1)]
@@ -227,11 +227,11 @@ def publish(random: Random, cutted: Frames, _: Breeder) -> None:
     handle, first = random.choice((0, 0, 0, 7, 8)), random.choice((0, 0, 1, 5, 2**32 - 2))
     size = random.choice((0, 100, 1_999, 2_001, 70_000))
     payload = random.choice((frames.message(), shapes.value(random), _sections(random), bytes(size)))
-    said = [
+    transfers = [
         frames.transfer((first + at) % 2**32, payload, handle, random.random() < 0.3, random.random() < 0.2)
         for at in range(random.choice((1, 2, 5, 30)))
     ]
-    cutted.insert(random.randrange(len(cutted) + 1), b"".join(said))
+    cutted.insert(random.randrange(len(cutted) + 1), b"".join(transfers))
 
 
 def _sections(random: Random) -> bytes:
@@ -268,16 +268,16 @@ def login(random: Random, cutted: Frames, _: Breeder) -> None:
     """SASL first, of a kind."""
     mechanism = random.choice((b"PLAIN", b"ANONYMOUS", b"SCRAM-SHA-256", b"UNKNOWN"))
     words = (b"", b"\0u\0p", b"n,,n=u,r=abc", b"c=biws,r=abc,p=AAAA", b"p=x", b"n,,", b"\xff", b"n,,n==2C,r=\xc3\xa9")
-    said = [SASL_HEADER]
+    pieces = [SASL_HEADER]
     fields = [b"\xa3" + bytes((len(mechanism),)) + mechanism, _vbin(random.choice(words)), b"\x40"]
-    said.append(_sasl(0x41, fields if random.random() < 0.8 else [shapes.value(random)]))
+    pieces.append(_sasl(0x41, fields if random.random() < 0.8 else [shapes.value(random)]))
     for _again in range(random.randrange(3)):
         answer = _vbin(random.choice(words)) if random.random() < 0.8 else shapes.value(random)
-        said += [_sasl(0x43, [answer])]
+        pieces += [_sasl(0x43, [answer])]
     if random.random() < 0.1:
         body = shapes.value(random)
-        said.append(struct.pack(">IBBH", len(body) + 8, 2, 1, 0) + body)
-    cutted.insert(0, b"".join(said))
+        pieces.append(struct.pack(">IBBH", len(body) + 8, 2, 1, 0) + body)
+    cutted.insert(0, b"".join(pieces))
 
 
 def _vbin(octets: bytes) -> bytes:
@@ -291,14 +291,14 @@ def _sasl(code: int, fields: list[bytes]) -> bytes:
 
 def small_peer(random: Random, cutted: Frames, _: Breeder) -> None:
     """It reads small frames, few channels or few handles, or has a small window."""
-    for at, each in enumerate(cutted):
-        if each[8:11] == b"\x00\x53\x10":
+    for at, frame in enumerate(cutted):
+        if frame[8:11] == b"\x00\x53\x10":
             size, channels = random.choice((512, 512, 600, 100, 0)), random.choice((65_535, 0, 1))
             cutted[at] = frames.frame(frames.OPEN, ["peer", "host", UInt(size), UShort(channels), UInt(30_000)])
-        elif each[8:11] == b"\x00\x53\x11" and random.random() < 0.5:
+        elif frame[8:11] == b"\x00\x53\x11" and random.random() < 0.5:
             windows = [UInt(random.choice((0, 1, 2, 100))), UInt(random.choice((0, 1, 100)))]
             handles = UInt(random.choice((0, 1, 255)))
-            cutted[at] = frames.frame(frames.BEGIN, [None, UInt(0), *windows, handles], b"", each[7])
+            cutted[at] = frames.frame(frames.BEGIN, [None, UInt(0), *windows, handles], b"", frame[7])
 
 
 CHANGES: list[Change] = [

@@ -12,13 +12,13 @@ Frames = list[bytes]
 
 def cut(data: bytes) -> Frames:
     """Its frames; a protocol header is one, and so is what makes no sense at the end."""
-    found, position = [], 0
+    frames, position = [], 0
     while position < len(data):
         size = 8 if data[position : position + 4] == b"AMQP" else int.from_bytes(data[position : position + 4])
         size = size if 8 <= size <= len(data) - position else len(data) - position
-        found.append(data[position : position + size])
+        frames.append(data[position : position + size])
         position += size
-    return found
+    return frames
 
 
 def read(frame: bytes) -> tuple[int, int, list[bytes], bytes] | None:

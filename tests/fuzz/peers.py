@@ -113,12 +113,12 @@ class Slow:
         hello = (
             b"GET /amqp HTTP/1.1\r\nHost: a\r\n" if scheme == "ws" else b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
         )
-        said = (
+        opening = (
             hello
             if scheme != "amqp"
             else random.choice((frames.AMQP_HEADER + frames.open_(), SASL_HEADER + b"\0\0\0\x40"))
         )
-        self._left = said[: random.randrange(len(said))]
+        self._left = opening[: random.randrange(len(opening))]
         self._about = f"{scheme}, {len(self._left)} octets"
         self._since = self._last = time.monotonic()
 

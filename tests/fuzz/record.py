@@ -19,15 +19,15 @@ CORPUS = Path(__file__).parent / "corpus"
 
 def main() -> None:
     tables = load_tables()
-    said: dict[str, Case] = {}
+    cases: dict[str, Case] = {}
     for table in SCENARIOS:
         for case in sessions(table, tables):
-            said.setdefault("".join(map(str, case.steps)), case)
+            cases.setdefault("".join(map(str, case.steps)), case)
     for path in CORPUS.glob("scenario-*.case"):
         path.unlink()
-    for number, case in enumerate(said.values()):
+    for number, case in enumerate(cases.values()):
         (CORPUS / f"scenario-{number:03}.case").write_text(str(case))
-    print(f"{len(said)} cases")
+    print(f"{len(cases)} cases")
 
 
 def sessions(table: str, tables: TableSet) -> Iterator[Case]:

@@ -81,7 +81,7 @@ def _fuzz(gateway: GatewayProcess, random: Random, is_over: Callable[[], bool], 
     slow = [Slow(gateway, random) for _ in range(SLOW_AT_ONCE)]
     while not is_over():
         _carry_out(breeder.breed(random), gateway, random, connections, done)
-        slow = [each if each.goes_on() else Slow(gateway, random) for each in slow]
+        slow = [peer if peer.goes_on() else Slow(gateway, random) for peer in slow]
         while len(connections) > AT_ONCE:
             connections.pop(random.randrange(len(connections))).close()
         if done.cases % 20 == 0:
@@ -90,8 +90,8 @@ def _fuzz(gateway: GatewayProcess, random: Random, is_over: Callable[[], bool], 
         gc.collect(0)
     for connection in connections:
         connection.close()
-    for each in slow:
-        each.close()
+    for peer in slow:
+        peer.close()
     gone_by = time.monotonic() + GONE_S
     while process.num_fds() > before and time.monotonic() < gone_by:
         time.sleep(0.1)

@@ -29,20 +29,20 @@ _CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 
 
 def framed(random: Random, steps: list[Step]) -> list[Step]:
-    said: list[Step] = []
+    output: list[Step] = []
     greeted: set[int] = set()
     broken = random.random() < 0.5
     for step in steps:
         if step.verb != "send":
-            said.append(step)
+            output.append(step)
             continue
         octets = b"" if step.connection in greeted else _handshake(random, broken)
         greeted.add(step.connection)
         octets += _messages(random, step.data, broken)
         if broken and random.random() < 0.05:
             octets = octets[: random.randrange(len(octets) + 1)] + random.randbytes(3)
-        said.append(Step(step.connection, "send", octets))
-    return said
+        output.append(Step(step.connection, "send", octets))
+    return output
 
 
 def _handshake(random: Random, broken: bool) -> bytes:
@@ -59,16 +59,16 @@ def _messages(random: Random, data: bytes, broken: bool) -> bytes:
     places = sorted(random.randrange(len(data) + 1) for _ in range(random.choice((0, 0, 1, 3))))
     pieces = [data[start:end] for start, end in zip([0, *places], [*places, len(data)], strict=True)]
     whole = random.random() < 0.5  # every piece is a message of its own
-    said = b""
+    octets = b""
     for at, piece in enumerate(pieces):
         opcode = _BINARY if at == 0 or whole else _CONTINUED
         if broken and random.random() < 0.03:
             opcode = random.choice((_TEXT, _CONTINUED, 3, 11, _CLOSE))
-        said += _frame(random, opcode, piece, whole or at == len(pieces) - 1, broken)
+        octets += _frame(random, opcode, piece, whole or at == len(pieces) - 1, broken)
         if random.random() < 0.15:
             content = random.choice((b"", b"hello", struct.pack(">H", 1000), b"\x03", b"x" * (126 if broken else 125)))
-            said += _frame(random, random.choice((_PING, _PONG, _PING, _CLOSE)), content, True, broken)
-    return said
+            octets += _frame(random, random.choice((_PING, _PONG, _PING, _CLOSE)), content, True, broken)
+    return octets
 
 
 def _frame(random: Random, opcode: int, content: bytes, last: bool, broken: bool) -> bytes:

@@ -73,15 +73,15 @@ def what_is_wrong(case: Case) -> str:
 class Worker:
     """See the module's docstring."""
 
-    def __init__(self, seed: str, found: Path) -> None:
-        self._seed, self._directory = seed, found
+    def __init__(self, seed: str, directory: Path) -> None:
+        self._seed, self._directory = seed, directory
         self._known: set[str] = set()
         self._process = psutil.Process()
         self.cases = 0
 
     def work(self, seconds: float, cases: int = 0) -> int:
         breeder = Breeder(cases_in(CORPUS) + cases_in(REGRESSIONS))
-        end, said = time.monotonic() + seconds, 0.0
+        end, reported_s = time.monotonic() + seconds, 0.0
         current = os.open(self._directory / "current.case", os.O_WRONLY | os.O_CREAT)
         for number in itertools.count():
             case = breeder.breed(Random(f"{self._seed}:{number}"))
@@ -95,8 +95,8 @@ class Worker:
             if number % LOOK_CASES == 0:
                 self._look_at_what_is_alive()
             over = self.cases >= cases if cases else time.monotonic() > end
-            if time.monotonic() - said > 1.0 or over:
-                said = time.monotonic()
+            if time.monotonic() - reported_s > 1.0 or over:
+                reported_s = time.monotonic()
                 print(json.dumps(self._figures()), flush=True)
             if over:
                 return 0
@@ -115,7 +115,7 @@ class Worker:
     def _look_at_what_is_alive(self) -> None:
         """Of every gateway that was, nothing is left."""
         gc.collect()
-        alive = Counter(type(each).__name__ for each in gc.get_objects() if isinstance(each, KEPT))
+        alive = Counter(type(instance).__name__ for instance in gc.get_objects() if isinstance(instance, KEPT))
         if sum(alive.values()) > len(KEPT) * 2:
             self._keep(Case(), f"still alive: {dict(alive)}")
 

@@ -90,10 +90,10 @@ def test_the_others_are_served_and_it_is_shown(gateway: GatewayProcess, partitio
     assert err.count("realmgate: warning: ") == 2
     assert ran(gateway, "node", "show", "orders")[0] == ran(gateway, "node", "show", "others")[0] == 0
 
-    durables = {(each["node"], each["partition"]): each for each in shown(gateway, "durable", "list")}
+    durables = {(row["node"], row["partition"]): row for row in shown(gateway, "durable", "list")}
     assert len(durables) == 3 * partitions
-    assert sum(each["waiting"] for (node, _), each in durables.items() if node == "others") >= 3
-    assert all(each["waiting"] is None for (node, _), each in durables.items() if node != "others")
+    assert sum(row["waiting"] for (node, _), row in durables.items() if node == "others") >= 3
+    assert all(row["waiting"] is None for (node, _), row in durables.items() if node != "others")
     assert ran(gateway, "durable", "list")[0] == 0
     assert ran(gateway, "durable", "show", "prices", DURABLE)[0] == 0
 
@@ -118,7 +118,7 @@ def test_it_can_be_deleted_and_created_anew(gateway: GatewayProcess, partitions:
         code, _, err = ran(gateway, "node", "delete", name, "--yes")
         assert code == 0, err
     assert [node["name"] for node in shown(gateway, "node", "list")] == ["others"]
-    assert {each["node"] for each in shown(gateway, "durable", "list")} == {"others"}
+    assert {row["node"] for row in shown(gateway, "durable", "list")} == {"others"}
     if not serving:
         gateway.start()
     gateway.command("node", "create", "orders", "--kind", "queue", "--partitions", str(partitions))
@@ -132,7 +132,7 @@ def test_a_durable_of_it_can_be_deleted(gateway: GatewayProcess) -> None:
     furnished(gateway, 3)
     code, out, _ = ran(gateway, "durable", "delete", "prices", DURABLE, "--yes")
     assert (code, "it is deleted" in out) == (0, True)
-    assert {each["node"] for each in shown(gateway, "durable", "list")} == {"orders", "others"}
+    assert {row["node"] for row in shown(gateway, "durable", "list")} == {"orders", "others"}
 
 
 def test_a_topic_that_was_made_again_is_not_the_nodes(gateway: GatewayProcess) -> None:

@@ -26,8 +26,8 @@ def start(tmp_path: Path) -> Iterator[Callable[[str], GatewayProcess]]:
         return made[-1]
 
     yield gateway
-    for each in made:
-        each.kill()
+    for server in made:
+        server.kill()
 
 
 @pytest.mark.parametrize("killed", [True, False])
@@ -50,9 +50,9 @@ def test_a_copy_of_the_folder_is_the_realm_and_goes_its_own_way(
     shutil.copytree(tmp_path / "first" / "realm", tmp_path / "second" / "realm")
     gateway.start()
     copy = start("second")
-    for one in (gateway, copy):
-        what_is_left(one)
-        assert one.stop() == 0, one.log()
+    for server in (gateway, copy):
+        what_is_left(server)
+        assert server.stop() == 0, server.log()
 
 
 def what_is_left(gateway: GatewayProcess) -> None:

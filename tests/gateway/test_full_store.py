@@ -31,7 +31,7 @@ def test_a_full_store_refuses_for_now_and_the_link_goes_on(tmp_path: Path, profi
                 disk.fill()
                 assert set(peer.outcomes(len(peer.publish(*[MESSAGE] * 5))).values()) == {REFUSED}
                 listed = json.loads(gateway.command("node", "list", "orders", "--json"))
-                assert [one["messages"] for one in listed] == [1], "what is stored can be read"
+                assert [node["messages"] for node in listed] == [1], "what is stored can be read"
                 [durable] = json.loads(gateway.command("durable", "list", "orders", "--json"))
                 assert durable["stored"] == 1
                 disk.clear()

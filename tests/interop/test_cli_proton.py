@@ -21,7 +21,7 @@ def test_cli_proton_sends_browses_selects_and_receives(gateway: GatewayProcess) 
     everything = [f"{colour}-{number}" for colour in ("red", "blue") for number in range(3)]
     browsed = cli_proton("receiver", *url, "--count", "6", "--recv-browse")
     assert contents(browsed) == everything
-    assert [(each["durable"], each["priority"], each["correlation-id"]) for each in browsed[2:4]] == [
+    assert [(message["durable"], message["priority"], message["correlation-id"]) for message in browsed[2:4]] == [
         (True, 7, "red"),
         (True, 7, "blue"),
     ]

@@ -41,11 +41,11 @@ def records(bootstrap: str, topic: str) -> list[tuple[int, bytes | None, bytes |
         consumer.assign([place])
         consumer.seek_to_beginning(place)
         end = consumer.end_offsets([place])[place]
-        found: list[tuple[int, bytes | None, bytes | None]] = []
+        rows: list[tuple[int, bytes | None, bytes | None]] = []
         while consumer.position(place) < end:
             polled = consumer.poll(timeout_ms=500).get(place, [])
-            found += [(each.offset, each.key, each.value) for each in polled]
-    return found
+            rows += [(record.offset, record.key, record.value) for record in polled]
+    return rows
 
 
 def produce(bootstrap: str, topic: str, pairs: list[tuple[bytes | None, bytes]]) -> None:
@@ -105,9 +105,9 @@ def test_a_plain_consumer_reads_what_amqp_applications_published(served: Gateway
     texts = [f"message {number}".encode() for number in range(20)]
     with Peer(served.port) as peer:
         peer.stored("news", *map(frames.message, texts), kind="channel")
-    found = records(bootstrap, f"{prefix}.node.news")
-    assert [value for _, _, value in found] == [frames.message(text) for text in texts]
-    for (_, key, value), text in zip(found, texts, strict=True):
+    rows = records(bootstrap, f"{prefix}.node.news")
+    assert [value for _, _, value in rows] == [frames.message(text) for text in texts]
+    for (_, key, value), text in zip(rows, texts, strict=True):
         assert key is not None and value is not None
         version, transformer, _, _, *_, body = key.decode().split(";")
         assert (version, transformer) == ("1", "basic")

@@ -37,8 +37,8 @@ def test_a_shovel_moves_a_queue_into_the_gateway(gateway: GatewayProcess, rabbit
     with Peer(gateway.port) as peer:
         peer.consumer("shoveled", credit=COUNT + 10)
         came = peer.receive(COUNT, deadline_s=HANG_S)
-        letters = [int(found[1]) for each in came if (found := re.search(rb"letter (\d+)\.", each.payload))]
+        letters = [int(match[1]) for delivery in came if (match := re.search(rb"letter (\d+)\.", delivery.payload))]
         assert letters == list(range(COUNT)), "each once, in order"
-        peer.settle([each.field(1) for each in came], frames.state("accepted"))
+        peer.settle([delivery.field(1) for delivery in came], frames.state("accepted"))
         peer.nothing()
     rabbitmq.await_empty(queue)

@@ -30,8 +30,8 @@ class World:
         out = ["-out", str(self.store), "-passout", "pass:secret"]
         openssl("pkcs12", "-export", "-in", str(feed.certificate), "-inkey", str(feed.key), *out)
         self.trusted = directory / "trust.p12"
-        of = ["-file", str(self.authority.certificate), "-keystore", str(self.trusted), "-storetype", "PKCS12"]
-        keytool = ["keytool", "-importcert", "-noprompt", "-alias", "ca", *of, "-storepass", "secret"]
+        options = ["-file", str(self.authority.certificate), "-keystore", str(self.trusted), "-storetype", "PKCS12"]
+        keytool = ["keytool", "-importcert", "-noprompt", "-alias", "ca", *options, "-storepass", "secret"]
         subprocess.run(keytool, check=True, capture_output=True, timeout=HANG_S)
         (directory / "users.yaml").write_text('users: {feed: {certificates: ["subject:CN=feed"]}}\n')
         files = {"certificate": server.certificate, "key": server.key, "client_ca": self.authority.certificate}

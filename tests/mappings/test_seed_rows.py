@@ -117,22 +117,22 @@ def decisions(table: Table, row: str, facts: Facts) -> list[tuple[dict[str, str]
         if axis in narrowed and word in words:
             narrowed[axis] = words[word]
     narrowed.update(facts)
-    found = []
+    cases = []
     for values in product(*narrowed.values()):
         combination = dict(zip(narrowed, values, strict=True))
         try:
-            found.append((combination, table.decide(**combination)))
+            cases.append((combination, table.decide(**combination)))
         except ImpossibleFacts:
             continue
-    return [(facts, decision) for facts, decision in found if decision.rule not in _REFUSED]
+    return [(facts, decision) for facts, decision in cases if decision.rule not in _REFUSED]
 
 
 def expected(row: str, table: str, facts: dict[str, str]) -> dict[str, Any]:
     """What the row says, in the words of that table's `then`."""
     response = SEED[row]["response"]
-    said: dict[str, Any] = {"condition": response["error"]}
+    then: dict[str, Any] = {"condition": response["error"]}
     if response["error_class"] not in (None, "not stated"):
-        said["class"] = response["error_class"]
+        then["class"] = response["error_class"]
     outcome = response["outcome"].split()[0]  # "accepted (only after the ACK completed)" -> accepted
     if table == "attach":
         return {"native": "subscribe", "attach": "confirm", "condition": None}
@@ -140,21 +140,21 @@ def expected(row: str, table: str, facts: dict[str, str]) -> dict[str, Any]:
         if response["error"] is None:
             return {"attach": "confirm", "in_flight": "none", "condition": None, "class": None}
         late = facts["moment"] == "later"
-        return said | {"attach": "detach" if late else "refuse", "in_flight": outcome if late else "none"}
+        return then | {"attach": "detach" if late else "refuse", "in_flight": outcome if late else "none"}
     if table == "default":
         return {"state": "accepted"}
     if table == "settled":
-        return said | ({"outcome": "asked"} if response["error"] is None else {"outcome": outcome, "settle": True})
+        return then | ({"outcome": "asked"} if response["error"] is None else {"outcome": outcome, "settle": True})
     if table == "publish" and response["error"] is None:
         return {"native": "publish", "outcome": "none", "condition": None}
     if facts.get("presettled") == "yes":
         outcome = "none"  # a settled delivery has no one to tell (P-A3, P-A5, 1.3-K)
-    said["outcome"] = outcome
+    then["outcome"] = outcome
     if table in ("published", "publish", "settle"):
-        said["settle"] = outcome != "none"
+        then["settle"] = outcome != "none"
     if table == "publish":
-        said["native"] = "none"
-    return said | _native(row, facts) if table == "settle" else said
+        then["native"] = "none"
+    return then | _native(row, facts) if table == "settle" else then
 
 
 def _native(row: str, facts: dict[str, str]) -> dict[str, str]:
@@ -167,9 +167,9 @@ def _native(row: str, facts: dict[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_is_decided_as_documented(tables: TableSet, row: str) -> None:
     for name, facts in ROWS[row]:
-        found = decisions(tables[name], row, facts)
-        assert found, f"{row} covers nothing in {name}"
-        for combination, decision in found:
+        cases = decisions(tables[name], row, facts)
+        assert cases, f"{row} covers nothing in {name}"
+        for combination, decision in cases:
             wanted = DEPARTURES.get((tables.profile, row, name)) or expected(row, name, combination)
             if combination.get("moment") == "later" and (tables.profile, row) in LATER_DEPARTURES:
                 wanted = wanted | {"condition": LATER_DEPARTURES[tables.profile, row]}

@@ -37,8 +37,8 @@ def sentences(text: str) -> Iterator[str]:
     """Calls that say words where a code belongs, and answers that are returned with words."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
-            answer, said = node.value.elts
-            if isinstance(answer, ast.Constant) and answer.value in ANSWERS and _is_sentence(said):
+            answer, code = node.value.elts
+            if isinstance(answer, ast.Constant) and answer.value in ANSWERS and _is_sentence(code):
                 yield f"line {node.lineno}: {ast.unparse(node)}"
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -47,16 +47,16 @@ def sentences(text: str) -> Iterator[str]:
                 yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
-def _is_sentence(said: ast.expr) -> bool:
-    words = said.value if isinstance(said, ast.Constant) else ""
-    return isinstance(said, ast.JoinedStr) or (isinstance(words, str) and words != "" and not is_code(words))
+def _is_sentence(code: ast.expr) -> bool:
+    words = code.value if isinstance(code, ast.Constant) else ""
+    return isinstance(code, ast.JoinedStr) or (isinstance(words, str) and words != "" and not is_code(words))
 
 
 def test_no_answer_has_a_sentence_for_a_code() -> None:
     paths = [path for room in ("native_backend", "gateway") for path in (ROOT / room).rglob("*.py")]
     assert len(paths) > 100
     read = {path: path.read_text() for path in paths if path.name not in WORDS}
-    assert [f"{path.relative_to(ROOT)}: {found}" for path, text in read.items() for found in sentences(text)] == []
+    assert [f"{path.relative_to(ROOT)}: {line}" for path, text in read.items() for line in sentences(text)] == []
 
 
 def test_a_sentence_is_found() -> None:

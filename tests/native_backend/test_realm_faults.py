@@ -56,23 +56,23 @@ def test_a_refused_transaction_is_answered_and_its_events_stay_outstanding(simul
     assert isinstance(log, SimulatedLog)
     node = realm.create("orders")
     eids = realm.publish(node, bodies(4))
-    one = realm.consumer(node)
-    one.receive(4)
+    consumer = realm.consumer(node)
+    consumer.receive(4)
     for refusal, answer in (("refused", "access-denied"), ("unexpected", "unexpected"), ("not-found", "not-found")):
         log.faults = Faults(refuse=1.0, refusals=(refusal,))  # type: ignore[arg-type]
-        assert one.settle("acknowledge", eids[:2]) == answer
-    owner = one.start("acknowledge", eids[:2])
+        assert consumer.settle("acknowledge", eids[:2]) == answer
+    owner = consumer.start("acknowledge", eids[:2])
     log.faults = Faults()
     assert realm.settled(owner) == "done"
     log.faults = Faults(refuse=1.0, refusals=("unavailable",))
-    owner = one.start("acknowledge", eids[2:3])
+    owner = consumer.start("acknowledge", eids[2:3])
     for _ in range(1000):
         realm.turn()
     assert not [answer for answer in realm.answers if isinstance(answer, Settled)]
     log.faults = Faults()
     assert realm.settled(owner) == "done"
     assert [record["n"] for _, record in tail(log, "u.journal", 0)] == [1, 2, 3]
-    one.subscription.close()
+    consumer.subscription.close()
     assert realm.consumer(node).receive(1) == eids[3:]
 
 
@@ -131,9 +131,9 @@ def test_a_log_that_cannot_be_asked_at_an_attach_is_unavailable_and_then_is_ther
     assert isinstance(log, SimulatedLog)
     node = realm.create("news", "channel")
     log.faults = Faults(control=1.0)
-    found, durable = object(), object()
-    realm.realm.find_node("news", found)
-    assert realm.answer(NodeFound, lambda answer: answer.owner is found).answer == "unavailable"
+    lookup, durable = object(), object()
+    realm.realm.find_node("news", lookup)
+    assert realm.answer(NodeFound, lambda answer: answer.owner is lookup).answer == "unavailable"
     realm.ask(node, "durable", "me:inbox", durable, EXCLUSIVE, None, None)
     assert realm.subscribed_to(durable).answer == "unavailable"
     log.faults = Faults()

@@ -45,7 +45,7 @@ def test_a_topic_that_grew_is_the_node_in_its_first_partition(
     whole = realm.find("orders")
     assert whole is not None
     taken_in = realm.consumer(whole)
-    [found] = taken_in.receive(1)
-    assert (partition_of(found), taken_in.bodies[found]) == (1, b"elsewhere")
+    [eid] = taken_in.receive(1)
+    assert (partition_of(eid), taken_in.bodies[eid]) == (1, b"elsewhere")
     realm.close()
     world.close()

@@ -50,11 +50,11 @@ while True:
 
 @pytest.mark.parametrize("after_s", [0.15, 0.4])
 def test_what_was_answered_before_a_kill_is_true_after_it(tmp_path: Path, after_s: float) -> None:
-    told = tmp_path / "told"
-    with told.open("wb") as out:
+    path = tmp_path / "told"
+    with path.open("wb") as out:
         child = subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / "realm")], stdout=out)
         deadline = time.monotonic() + HANG_S
-        while b"done" not in told.read_bytes():
+        while b"done" not in path.read_bytes():
             assert child.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -63,7 +63,7 @@ def test_what_was_answered_before_a_kill_is_true_after_it(tmp_path: Path, after_
         child.wait()
     stored: set[int] = set()
     done: set[int] = set()
-    for line in told.read_text().rpartition("\n")[0].splitlines():  # the last line may be cut
+    for line in path.read_text().rpartition("\n")[0].splitlines():  # the last line may be cut
         what, *eids = line.split()
         (stored if what == "stored" else done).update(map(int, eids))
     assert len(stored) >= 500

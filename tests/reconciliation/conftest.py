@@ -38,21 +38,21 @@ class Result:
     out: Path
 
     def classes(self) -> dict[str, int]:
-        return {one["class"]: one["count"] for one in self.manifest["classes"]}
+        return {entry["class"]: entry["count"] for entry in self.manifest["classes"]}
 
     def rows(self) -> list[dict[str, Any]]:
         """Every finding, as it is written; what only balances the books is none."""
         directory = self.out / "report" / f"window={self.manifest['window']['name']}"
-        found: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         for part in sorted(directory.glob("class=*")):
             code = part.name.removeprefix("class=")
             if len(code) <= 3 and code[1:].isdigit():
-                found += [{**row, "class": code} for row in ds.dataset(part, format="parquet").to_table().to_pylist()]
-        return found
+                entries += [{**row, "class": code} for row in ds.dataset(part, format="parquet").to_table().to_pylist()]
+        return entries
 
     def examples(self, code: str, node: str | None = None) -> list[dict[str, Any]]:
-        found = [one for one in self.manifest["classes"] if one["class"] == code]
-        return [row for one in found for row in one["examples"] if node is None or row["node"] == node]
+        entries = [entry for entry in self.manifest["classes"] if entry["class"] == code]
+        return [row for entry in entries for row in entry["examples"] if node is None or row["node"] == node]
 
 
 Reconcile = Callable[..., Result]

@@ -73,11 +73,11 @@ class Place:
             consumer.assign([place])
             consumer.seek_to_beginning(place)
             end = consumer.end_offsets([place])[place]
-            found: list[Record] = []
+            entries: list[Record] = []
             while consumer.position(place) < end:
                 polled = consumer.poll(timeout_ms=500).get(place, [])
-                found += [(each.offset, each.key, each.value) for each in polled]
-        return found
+                entries += [(record.offset, record.key, record.value) for record in polled]
+        return entries
 
     def produce(self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
         """Plainly, as anybody might who has the right; on the embedded realm into its file."""
@@ -116,7 +116,7 @@ ACCEPTED = frames.state("accepted")
 
 
 def place_of(gateway: GatewayProcess) -> Place:
-    said = gateway.settings["realm"]
-    if said["kind"] == "embedded":
-        return Place(Realm("embedded", "um", path=Path(said["path"])))
-    return Place(Realm("kafka", said["prefix"], bootstrap=said["bootstrap"]))
+    settings = gateway.settings["realm"]
+    if settings["kind"] == "embedded":
+        return Place(Realm("embedded", "um", path=Path(settings["path"])))
+    return Place(Realm("kafka", settings["prefix"], bootstrap=settings["bootstrap"]))

@@ -33,8 +33,8 @@ class Worker:
     @property
     def tasks(self) -> int:
         """So many were begun here."""
-        said = self.directory.glob("app-*/*/stderr")
-        return sum(each.read_text(errors="replace").count("Running task") for each in said)
+        logs = self.directory.glob("app-*/*/stderr")
+        return sum(log.read_text(errors="replace").count("Running task") for log in logs)
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Cluster:
     def kill(self, worker: Worker) -> None:
         """With its executors, as a machine that is gone."""
         children = Path(f"/proc/{worker.process.pid}/task").glob("*/children")
-        executors = [int(pid) for each in children for pid in each.read_text().split()]
+        executors = [int(pid) for path in children for pid in path.read_text().split()]
         for pid in (worker.process.pid, *executors):
             os.kill(pid, signal.SIGKILL)
         worker.process.wait(HANG_S)

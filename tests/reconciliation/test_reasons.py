@@ -42,9 +42,9 @@ HELD = Held("orders", "queue", 7, low=20, journal=100, moved=False)
 )
 def test_what_a_group_shows(position: tuple[int, str], code: str | None) -> None:
     shown = GroupPosition("um.queue.orders", "um.node.orders", 0, *position)
-    found = position_findings([(HELD, shown)], 200)
-    assert [one["class"] for one in found] == ([] if code is None else [code])
-    assert all((one["node"], one["durable"], one["store"]) == ("orders", "queue", 7) for one in found)
+    rows = position_findings([(HELD, shown)], 200)
+    assert [row["class"] for row in rows] == ([] if code is None else [code])
+    assert all((row["node"], row["durable"], row["store"]) == ("orders", "queue", 7) for row in rows)
 
 
 def test_a_durable_that_was_moved_is_not_compared_with_its_snapshot() -> None:
@@ -71,7 +71,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(
-    ("one", "words"),
+    ("entry", "words"),
     [
         (act("purge", "command p"), None),
         (act("move", "command r"), None),
@@ -84,9 +84,9 @@ COMMANDS = {
         (act("purge", "command o"), "purge by command o, which was to purge node other"),
     ],
 )
-def test_what_is_laid_to_a_command_was_commanded(one: Act, words: str | None) -> None:
-    found = without_command([one, one], COMMANDS, since=50)
-    assert [(each["class"], each["detail"], each["count"]) for each in found] == (
+def test_what_is_laid_to_a_command_was_commanded(entry: Act, words: str | None) -> None:
+    findings = without_command([entry, entry], COMMANDS, since=50)
+    assert [(finding["class"], finding["detail"], finding["count"]) for finding in findings] == (
         [] if words is None else [("S2", words, 12)]
     )
 
@@ -94,14 +94,14 @@ def test_what_is_laid_to_a_command_was_commanded(one: Act, words: str | None) ->
 def test_only_a_node_with_a_capacity_evicts() -> None:
     evicted = act("evicted", "capacity", durable="")
     assert without_room([evicted], {7: True}) == without_room([evicted], {}) == []
-    [found] = without_room([evicted], {7: False})
-    assert (found["class"], found["eid"], found["durable"]) == ("S2", 8, None)
+    [finding] = without_room([evicted], {7: False})
+    assert (finding["class"], finding["eid"], finding["durable"]) == ("S2", 8, None)
     assert evicted_below([evicted, replace(evicted, highest=5)]) == {7: 9}
 
 
 def test_what_moves_durables_is_taken_one_by_one() -> None:
     sought = act("seek", "command s", offset=9, first=4, last=4)
-    assert [(one.offset, one.operation, one.first) for one in orders([sought, act("return", "lost")])] == [
+    assert [(order.offset, order.operation, order.first) for order in orders([sought, act("return", "lost")])] == [
         (9, "seek", 4)
     ]
     assert places([sought, act("return", "lost"), act("return", "ttl")], "return") == [(7, "queue")]
@@ -110,9 +110,9 @@ def test_what_moves_durables_is_taken_one_by_one() -> None:
 def test_tables_are_those_that_their_digest_names() -> None:
     assert digest_findings([DOCUMENT]) == []
     changed = {**DOCUMENT, "profile": "another"}
-    [found] = digest_findings([DOCUMENT, changed])
-    assert found["class"] == "G2"
-    assert TABLES.digest in found["detail"]
+    [finding] = digest_findings([DOCUMENT, changed])
+    assert finding["class"] == "G2"
+    assert TABLES.digest in finding["detail"]
     for documents in ([DOCUMENT, changed], [changed, DOCUMENT]):
         assert by_digest(documents) == [DOCUMENT]
     assert by_digest([changed]) == [changed]
@@ -133,7 +133,7 @@ def told(**changed: Any) -> Tally:
 
 
 @pytest.mark.parametrize(
-    ("one", "kind", "words"),
+    ("tally", "kind", "words"),
     [
         (told(), "queue", None),
         (told(), None, None),
@@ -148,8 +148,8 @@ def told(**changed: Any) -> Tally:
          "rule x; subscription queue in the cell of settle, where the record says durable"),
     ],
 )  # fmt: skip
-def test_a_cell_stands_for_what_the_record_says(one: Tally, kind: str | None, words: str | None) -> None:
-    assert Cells([DOCUMENT]).checked(one, kind).mismatch == words
+def test_a_cell_stands_for_what_the_record_says(tally: Tally, kind: str | None, words: str | None) -> None:
+    assert Cells([DOCUMENT]).checked(tally, kind).mismatch == words
 
 
 def test_every_cell_is_read_as_the_tables_made_it() -> None:

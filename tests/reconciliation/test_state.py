@@ -36,14 +36,14 @@ def seen(topic: str, first: int, last: int) -> dict[tuple[str, int], Seen]:
 
 def first_state() -> State:
     now = extent()
-    found = seen("um.outcomes", 0, 8) | seen("um.journal", 0, 19) | seen("um.node.a", 0, 29)
-    return next_state(None, now, "um", plan(None, now, "um"), found, "1", 1_000)
+    marks = seen("um.outcomes", 0, 8) | seen("um.journal", 0, 19) | seen("um.node.a", 0, 29)
+    return next_state(None, now, "um", plan(None, now, "um"), marks, "1", 1_000)
 
 
 def reads(state: State, now: Extent) -> dict[str, tuple[int, int]]:
-    asked = plan(state, now, "um")
-    assert not asked.broken
-    return {topic.rpartition(".")[2]: (start.read, start.counts) for (topic, _), start in asked.starts.items()}
+    reading = plan(state, now, "um")
+    assert not reading.broken
+    return {topic.rpartition(".")[2]: (start.read, start.counts) for (topic, _), start in reading.starts.items()}
 
 
 def test_each_partition_is_read_from_its_last_record_on() -> None:
@@ -68,12 +68,12 @@ def test_a_state_comes_back_as_it_was_written() -> None:
     ],
 )
 def test_evidence_that_does_not_continue_is_read_anew_as_a_whole(now: Extent, words: str) -> None:
-    asked = plan(first_state(), now, "um")
-    assert [words in why for why in asked.broken] == [True]
-    assert not any(start.continued for start in asked.starts.values())
-    state = next_state(first_state(), now, "um", asked, {}, "2", 2_000)
+    reading = plan(first_state(), now, "um")
+    assert [words in why for why in reading.broken] == [True]
+    assert not any(start.continued for start in reading.starts.values())
+    state = next_state(first_state(), now, "um", reading, {}, "2", 2_000)
     assert [link.name for link in state.links] == ["2"]
-    assert [words in one.words for one in state.remarks] == [True]
+    assert [words in remark.words for remark in state.remarks] == [True]
     later = next_state(state, now, "um", plan(state, now, "um"), {}, "3", 3_000)
     assert later.remarks == state.remarks, "it is said ever after"
 
@@ -84,16 +84,16 @@ def test_one_offset_that_held_nothing_is_no_gap() -> None:
 
 def test_a_record_that_is_another_one_now_is_seen() -> None:
     state, now = first_state(), extent(a=(0, 40))
-    asked = plan(state, now, "um")
+    reading = plan(state, now, "um")
     same = seen("um.outcomes", 8, 8) | seen("um.journal", 19, 19) | seen("um.node.a", 29, 39)
-    assert changed_of(asked, same) == set()
-    assert changed_of(asked, {**same, ("um.node.a", 0): Seen(29, 7, 39, 7)}) == {("um.node.a", 0)}
-    assert changed_of(asked, seen("um.outcomes", 8, 8) | seen("um.journal", 19, 19)) == {("um.node.a", 0)}
+    assert changed_of(reading, same) == set()
+    assert changed_of(reading, {**same, ("um.node.a", 0): Seen(29, 7, 39, 7)}) == {("um.node.a", 0)}
+    assert changed_of(reading, seen("um.outcomes", 8, 8) | seen("um.journal", 19, 19)) == {("um.node.a", 0)}
     again = plan(state, now, "um", {("um.node.a", 0)})
     assert again.broken == () and again.starts["um.node.a", 0].read == 0
-    assert not asked.covers(again) and again.covers(asked)
+    assert not reading.covers(again) and again.covers(reading)
     after = next_state(state, now, "um", again, seen("um.node.a", 0, 39), "2", 2_000)
-    assert [{one.topic for one in link.ranges} for link in after.links] == [
+    assert [{stretch.topic for stretch in link.ranges} for link in after.links] == [
         {"um.outcomes", "um.journal"},
         {"um.node.a"},
     ]
@@ -107,15 +107,15 @@ def test_a_store_that_became_shorter_is_read_anew(ends: dict[str, tuple[int, int
 
 def test_what_cannot_be_read_now_is_not_forgotten_and_what_is_gone_is() -> None:
     state, now = first_state(), extent()
-    without = tuple(one for one in now.ranges if one.topic != "um.node.a")
+    without = tuple(stretch for stretch in now.ranges if stretch.topic != "um.node.a")
     down = replace(now, ranges=without, unread=(Unread("um.node.a", 0, "no leader"),))
     kept = next_state(state, down, "um", plan(state, down, "um"), {}, "2", 2_000)
     assert reads(kept, extent(a=(0, 31)))["a"] == (29, 30)
     topics = {topic: id_ for topic, id_ in IDS.items() if topic != "um.node.a"}
     gone = replace(now, ranges=without, topics=topics)
     forgotten = next_state(state, gone, "um", plan(state, gone, "um"), {}, "2", 2_000)
-    assert "um.node.a" not in {one.topic for one in forgotten.reached}
-    assert "um.node.a" not in {one.topic for link in forgotten.links for one in link.ranges}
+    assert "um.node.a" not in {point.topic for point in forgotten.reached}
+    assert "um.node.a" not in {stretch.topic for link in forgotten.links for stretch in link.ranges}
 
 
 def test_evidence_counts_from_where_it_was_first_read() -> None:
@@ -123,7 +123,7 @@ def test_evidence_counts_from_where_it_was_first_read() -> None:
     state = first_state()
     after = next_state(state, now, "um", plan(state, now, "um"), {}, "2", 2_000)
     judged = judged_extent(now, "um", after.links)
-    assert {one.topic: one.first for one in judged.ranges} == {
+    assert {stretch.topic: stretch.first for stretch in judged.ranges} == {
         "um.outcomes": 0, "um.journal": 0, "um.node.a": 20, "um.node.b": 0, "um.realm": 0,
     }  # fmt: skip
 

@@ -24,8 +24,8 @@ CLOSED = Balance([], [], 0, 0)
 
 def findings(*rows: dict[str, Any]) -> Findings:
     classes: dict[str, ClassReport] = {}
-    for each in rows:
-        classes.setdefault(each["class"], ClassReport(each["class"])).add(each)
+    for entry in rows:
+        classes.setdefault(entry["class"], ClassReport(entry["class"])).add(entry)
     return Findings([classes[code] for code in ORDER if code in classes], Counter(), causes(rows))
 
 
@@ -37,15 +37,15 @@ def acknowledged(*rows: dict[str, Any], days: int = 0) -> bytes:
     return content or b""
 
 
-def verdict(found: Findings, known: bytes = b"", sheet: Balance = CLOSED, day: int = 0) -> Verdict:
-    applied(found.anomalous, parse(known, "known.yaml"), AT_US + day * DAY_US)
-    return verdict_of(found, sheet)
+def verdict(report: Findings, known: bytes = b"", sheet: Balance = CLOSED, day: int = 0) -> Verdict:
+    applied(report.anomalous, parse(known, "known.yaml"), AT_US + day * DAY_US)
+    return verdict_of(report, sheet)
 
 
 def test_what_is_acknowledged_is_apart() -> None:
-    found = verdict(findings(*lost(1, 2, 3)), acknowledged(*lost(1, 2, 3)))
-    assert (found.word, found.clean, found.passes, found.complete) == ("clean but for acknowledged", False, True, True)
-    assert found.words == (
+    grade = verdict(findings(*lost(1, 2, 3)), acknowledged(*lost(1, 2, 3)))
+    assert (grade.word, grade.clean, grade.passes, grade.complete) == ("clean but for acknowledged", False, True, True)
+    assert grade.words == (
         "CLEAN BUT FOR 3 ACKNOWLEDGED. Acknowledged: 3 \u00d7 lost write (P1). All else that was told agrees with what "
         "the log holds, and the balance closes."
     )
@@ -53,22 +53,22 @@ def test_what_is_acknowledged_is_apart() -> None:
 
 def test_an_acknowledgement_that_has_expired_counts_again() -> None:
     known = acknowledged(*lost(1, 2, 3))
-    found = verdict(findings(*lost(1, 2, 3)), known, day=1)
-    assert (found.word, found.passes, found.acknowledged) == ("not clean", False, 0)
-    assert found.sentence == "3 \u00d7 lost write (P1)."
+    grade = verdict(findings(*lost(1, 2, 3)), known, day=1)
+    assert (grade.word, grade.passes, grade.acknowledged) == ("not clean", False, 0)
+    assert grade.sentence == "3 \u00d7 lost write (P1)."
 
 
 def test_a_finding_that_has_grown_is_not_clean() -> None:
-    found = verdict(findings(*lost(1, 2, 3, 4, 5)), acknowledged(*lost(1, 2, 3)))
-    assert (found.word, found.passes) == ("not clean", False)
-    assert found.sentence == "2 \u00d7 lost write (P1). Besides, 3 are acknowledged."
+    grade = verdict(findings(*lost(1, 2, 3, 4, 5)), acknowledged(*lost(1, 2, 3)))
+    assert (grade.word, grade.passes) == ("not clean", False)
+    assert grade.sentence == "2 \u00d7 lost write (P1). Besides, 3 are acknowledged."
 
 
 def test_what_could_not_be_seen_stays_unseen_when_it_is_acknowledged() -> None:
     assert verdict(findings(HOLE)).word == "incomplete"
-    found = verdict(findings(HOLE), acknowledged(HOLE))
-    assert (found.word, found.passes, found.complete) == ("clean but for acknowledged", True, False)
-    assert found.sentence.endswith("Not everything could be seen: run 1a-0001: 2 records missing: n 2 to 3.")
+    grade = verdict(findings(HOLE), acknowledged(HOLE))
+    assert (grade.word, grade.passes, grade.complete) == ("clean but for acknowledged", True, False)
+    assert grade.sentence.endswith("Not everything could be seen: run 1a-0001: 2 records missing: n 2 to 3.")
     assert verdict(findings(HOLE, *lost(1)), acknowledged(HOLE)).word == "not clean"
     assert verdict(findings(HOLE, *lost(1)), acknowledged(*lost(1))).word == "incomplete"
 
@@ -77,7 +77,7 @@ def test_what_could_not_be_seen_stays_unseen_when_it_is_acknowledged() -> None:
 def test_books_cannot_be_acknowledged(side: str, word: str) -> None:
     """Nor what no finding says of them."""
     sides = ("accepted", "unread") if side == "both" else (side,)
-    names = [one.name for one in fields(NodeBalance) if one.name not in ("node", "kind", "part")]
+    names = [field.name for field in fields(NodeBalance) if field.name not in ("node", "kind", "part")]
     numbers: dict[str, Any] = {name: 4 if name in sides else 0 for name in names}
     sheet = Balance([NodeBalance("orders", "queue", **numbers)], [], 0, 0)
     assert verdict(findings(*lost(1)), acknowledged(*lost(1)), sheet).word == word
@@ -86,5 +86,5 @@ def test_books_cannot_be_acknowledged(side: str, word: str) -> None:
 def test_what_is_no_anomaly_cannot_be_acknowledged() -> None:
     """And need not be."""
     loss = row("A12", eid=None, run="1a-0001", seq=3, rule="publish", detail="pre-settled")
-    found = verdict(findings(loss), acknowledged(loss))
-    assert (found.word, found.acknowledged) == ("clean", 0)
+    grade = verdict(findings(loss), acknowledged(loss))
+    assert (grade.word, grade.acknowledged) == ("clean", 0)

@@ -95,8 +95,8 @@ class World:
 
     def show(self, node: Node, durable: Durable | None, position: Position) -> None:
         """Set the group's offset and metadata."""
-        of = durable or queue_durable(self.prefix, node, [0])
-        self.log.control.project(of.group, {(node.topic, 0): position})
+        reader = durable or queue_durable(self.prefix, node, [0])
+        self.log.control.project(reader.group, {(node.topic, 0): position})
 
     def command(self, id_: str, what: str, node: Node) -> None:
         """An operator gave it."""
@@ -236,7 +236,7 @@ class GatewayRun:
     ) -> list[int]:  # fmt: skip
         """Dispatch these events, and settle them: journal first, then the outcome. Returns the seqs. `subscription`:
         `plain` for one without a durable."""
-        seqs, eids = self.number(len(sent)), [one.eid for one in sent]
+        seqs, eids = self.number(len(sent)), [event.eid for event in sent]
         rule = TABLES["settle"].decide(
             state=state, already_settled="no",
             subscription=subscription or ("durable" if durable else _MODES[node.kind]),

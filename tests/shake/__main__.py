@@ -64,22 +64,22 @@ SHAKES = (
 )
 
 
-def shake(each: Shake, rounds: int, directory: Path) -> list[str]:
+def shake(line: Shake, rounds: int, directory: Path) -> list[str]:
     """What failed: a text for each."""
-    broker = start_broker(directory / each.name, is_killed=each.is_fenced)
-    environment = {**os.environ, "KAFKA_BOOTSTRAP": broker.bootstrap, "EXAMPLES": each.examples}
+    broker = start_broker(directory / line.name, is_killed=line.is_fenced)
+    environment = {**os.environ, "KAFKA_BOOTSTRAP": broker.bootstrap, "EXAMPLES": line.examples}
     failed = []
     try:
         with ExitStack() as stack:
-            stack.enter_context(busy(each.loops * CORES))
-            if each.stall_s is not None:
-                stack.enter_context(stalls(broker.pid, each.stall_s, seed=rounds))
-            for number in range(rounds * each.times):
+            stack.enter_context(busy(line.loops * CORES))
+            if line.stall_s is not None:
+                stack.enter_context(stalls(broker.pid, line.stall_s, seed=rounds))
+            for number in range(rounds * line.times):
                 done = subprocess.run(
-                    [*PYTEST, *each.tests], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+                    [*PYTEST, *line.tests], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
                 )
                 if done.returncode:
-                    failed.append(f"{each.name}, round {number}, exit {done.returncode}:\n{done.stdout}{done.stderr}")
+                    failed.append(f"{line.name}, round {number}, exit {done.returncode}:\n{done.stdout}{done.stderr}")
     finally:
         broker.stop()
     return failed
@@ -92,12 +92,12 @@ def main() -> int:
     words = parser.parse_args()
     failed = []
     with tempfile.TemporaryDirectory() as directory:
-        for each in SHAKES:
-            if words.only in ("", each.name):
+        for line in SHAKES:
+            if words.only in ("", line.name):
                 began = time.monotonic()
-                of_it = shake(each, words.rounds, Path(directory))
-                count = words.rounds * each.times
-                print(f"{each.name}: {count - len(of_it)} of {count}, {time.monotonic() - began:.0f} s", flush=True)
+                of_it = shake(line, words.rounds, Path(directory))
+                count = words.rounds * line.times
+                print(f"{line.name}: {count - len(of_it)} of {count}, {time.monotonic() - began:.0f} s", flush=True)
                 failed += of_it
     print("\n".join(failed))
     return 1 if failed else 0

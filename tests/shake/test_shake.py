@@ -33,8 +33,8 @@ def test_a_process_stands_still_and_runs_again() -> None:
 
 
 def test_each_line_is_about_a_test() -> None:
-    chosen = [each.tests for each in SHAKES if "-k" in each.tests]
-    named = dict.fromkeys(test for each in SHAKES if "-k" not in each.tests for test in each.tests)
+    chosen = [line.tests for line in SHAKES if "-k" in line.tests]
+    named = dict.fromkeys(test for line in SHAKES if "-k" not in line.tests for test in line.tests)
     for tests in ([*named], *chosen):  # few processes: each imports much
         command = [*PYTEST, "--collect-only", *tests]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -42,7 +42,7 @@ def test_each_line_is_about_a_test() -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("each", SHAKES, ids=lambda each: each.name)
-def test_shaken(each: Shake, tmp_path: Path) -> None:
-    failed = shake(each, 2, tmp_path)
+@pytest.mark.parametrize("line", SHAKES, ids=lambda line: line.name)
+def test_shaken(line: Shake, tmp_path: Path) -> None:
+    failed = shake(line, 2, tmp_path)
     assert not failed, "\n".join(failed)

@@ -74,7 +74,7 @@ def never_taken(original: Original) -> Original:
 
 def test_one_gives_out_events_at_a_time() -> None:
     duels = [Duel(seed) for seed in SEEDS]
-    assert {seed: found for seed, duel in zip(SEEDS, duels, strict=True) if (found := duel.live())} == {}
+    assert {seed: faults for seed, duel in zip(SEEDS, duels, strict=True) if (faults := duel.live())} == {}
     assert sum(duel.takeovers for duel in duels) > 2 * len(SEEDS)
 
 

@@ -31,8 +31,8 @@ def test_messages_of_two_links_that_come_interleaved_are_each_answered() -> None
     peer.send(frames.attach_sender("orders", handle=0, name="a"), frames.attach_sender("parcels", handle=1, name="b"))
     pieces = [frames.transfer(at, frames.message(b"<m%d>" % at), handle=at % 2) for at in range(5)]
     answers = [frame for frame in peer.send(*pieces) if frame.name == "disposition"]
-    told = [at for frame in answers for at in range(frame.field(1), (frame.field(2) or frame.field(1)) + 1)]
-    assert sorted(told) == [0, 1, 2, 3, 4]
+    numbers = [at for frame in answers for at in range(frame.field(1), (frame.field(2) or frame.field(1)) + 1)]
+    assert sorted(numbers) == [0, 1, 2, 3, 4]
     assert {frame.state for frame in answers} == {"accepted"}
 
 
@@ -90,8 +90,8 @@ def test_a_transaction_that_could_not_keep_an_outcome_is_not_committed() -> None
     [transaction] = [frame.field(4).value[0] for frame in declared if frame.name == "disposition"]
     inside = frames.in_transaction(transaction, frames.state("accepted"))
     posted = frames.transfer(2, frames.message(b"<m2>"), state=frames.in_transaction(transaction))
-    told = peer.send(posted, frames.disposition(0, 0, inside), frames.discharge(3, transaction))
-    [detached] = [frame for frame in told if frame.name == "detach"]
+    replies = peer.send(posted, frames.disposition(0, 0, inside), frames.discharge(3, transaction))
+    [detached] = [frame for frame in replies if frame.name == "detach"]
     assert detached.condition == "amqp:resource-limit-exceeded"
-    states = [frame.state for frame in told if frame.name == "disposition" and frame.field(3) is True]
+    states = [frame.state for frame in replies if frame.name == "disposition" and frame.field(3) is True]
     assert states == ["transactional accepted", "rejected:amqp:transaction:rollback"]

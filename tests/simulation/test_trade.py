@@ -25,7 +25,7 @@ def quiet() -> Iterator[None]:
 
 def test_units_are_whole() -> None:
     trades = [Trade(seed) for seed in SEEDS]
-    assert {seed: found for seed, trade in zip(SEEDS, trades, strict=True) if (found := trade.live())} == {}
+    assert {seed: faults for seed, trade in zip(SEEDS, trades, strict=True) if (faults := trade.live())} == {}
     answers = {unit.answer for trade in trades for unit in trade.units}
     assert {"done", "let go", ""} <= answers, "a killed one has no answer"
     assert sum(unit.answer == "done" for trade in trades for unit in trade.units) > 200

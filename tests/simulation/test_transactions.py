@@ -31,12 +31,12 @@ def quiet() -> Iterator[None]:
 def test_no_checker_objects_and_there_are_transactions_of_every_kind() -> None:
     worlds = [World(seed).live() for seed in SEEDS[:QUIET]]
     every = [transaction for world in worlds for transaction in world.transactions]
-    ends = {(each.asked, each.answer) for each in every}
+    ends = {(txn.asked, txn.answer) for txn in every}
     assert {("commit", "accepted"), ("rollback", "accepted"), ("commit", ""), ("", "")} <= ends
     assert ("commit", "rejected:amqp:transaction:rollback") in ends, "some are doomed"
-    done = [each for each in every if each.done]
-    assert sum(len({one.link.node for one in each.posted}) > 1 for each in done) > 4, "several nodes"
-    assert sum(bool(each.posted) and bool(each.retired) for each in done) > 3, "messages and outcomes"
+    done = [txn for txn in every if txn.done]
+    assert sum(len({post.link.node for post in txn.posted}) > 1 for txn in done) > 4, "several nodes"
+    assert sum(bool(txn.posted) and bool(txn.retired) for txn in done) > 3, "messages and outcomes"
     assert len(done) > 25
 
 

@@ -81,9 +81,9 @@ class Trade:
         self.realm = RealmProcess(self.world, "u", LIMITS).open()
         if not self.kills:
             create_node(self._log, "u", "orders", "queue", self.realm.clock, self.shape)
-        found = self.realm.find("orders")
-        assert found is not None
-        self.queue = found
+        node = self.realm.find("orders")
+        assert node is not None
+        self.queue = node
         for name in OUTPUTS:
             self.realm.create(name)
         self.consumer: Consumer = self.realm.consumer(self.queue)
@@ -120,7 +120,7 @@ class Trade:
             self._outstanding.append(eid)
             if any(eid in unit.taken for unit in self.units if unit.answer == "done"):
                 self.violations.append(f"event {eid} came again after its commit")
-        for answer in [each for each in self.realm.answers if isinstance(each, Committed)]:
+        for answer in [reply for reply in self.realm.answers if isinstance(reply, Committed)]:
             self.realm.answers.remove(answer)
             unit = self._under_way.pop(answer.owner)
             unit.answer = answer.answer
@@ -156,7 +156,7 @@ class Trade:
             return
         settlements: list[Settlement] = []
         for places in _by_store(taken):
-            seqs = [self.consumer.seqs[each] for each in places]
+            seqs = [self.consumer.seqs[eid] for eid in places]
             retirements = self.consumer.subscription.retire(
                 SettlementRequest("acknowledge", reserved=True), places, seqs
             )
@@ -197,14 +197,14 @@ class Trade:
 
     def _look(self) -> Found:
         self._follow()
-        found = Found(left={*self.consumer.drain()})
+        contents = Found(left={*self.consumer.drain()})
         self._follow()
-        found.acknowledged = self._acknowledged
+        contents.acknowledged = self._acknowledged
         for name in OUTPUTS:
             for value in self._log.control.read_range(f"u.node.{name}", 0, 0, 100_000).values:
-                found.stored[name, bytes(value or b"")] += 1
-        found.first = {at: self._log.control.bounds("u.node.orders", at)[0] for at in range(self.queue.partitions)}
-        return found
+                contents.stored[name, bytes(value or b"")] += 1
+        contents.first = {at: self._log.control.bounds("u.node.orders", at)[0] for at in range(self.queue.partitions)}
+        return contents
 
     def _follow(self) -> None:
         """Read the journal on, before it is trimmed."""
@@ -217,35 +217,35 @@ class Trade:
                     for first, last, *_ in entry["runs"]:
                         self._acknowledged.update(packed_eid(at, eid) for eid in range(first, last + 1))
 
-    def _check(self, found: Found) -> list[str]:
+    def _check(self, contents: Found) -> list[str]:
         violations = []
         for number, unit in enumerate(self.units):
-            times = [found.stored[each] for each in unit.posted]
+            times = [contents.stored[posting] for posting in unit.posted]
             others = {eid for other in self.units if other is not unit for eid in other.taken}
             whole = [bool(count) for count in times]
-            whole += [eid in found.acknowledged for eid in unit.taken if eid not in others]
-            said = f"unit {number}, answered {unit.answer!r}, is there as {whole}"
+            whole += [eid in contents.acknowledged for eid in unit.taken if eid not in others]
+            summary = f"unit {number}, answered {unit.answer!r}, is there as {whole}"
             if any(count > 1 for count in times):
-                violations.append(f"doubled: {said}")
-            if unit.answer == "done" and not all([*whole, *(eid in found.acknowledged for eid in unit.taken)]):
-                violations.append(f"lost: {said}")
+                violations.append(f"doubled: {summary}")
+            if unit.answer == "done" and not all([*whole, *(eid in contents.acknowledged for eid in unit.taken)]):
+                violations.append(f"lost: {summary}")
             elif unit.answer in ("", "indeterminate") and any(whole) and not all(whole):
-                violations.append(f"torn: {said}")
+                violations.append(f"torn: {summary}")
             elif unit.answer not in ("done", "", "indeterminate") and any(whole):
-                violations.append(f"aborted seen: {said}")
-        ended = found.acknowledged & self.stored
-        firsts = {at: packed_eid(at, first) for at, first in found.first.items()}
-        gone = [each for each in sorted(self.stored - ended) if each < firsts[partition_of(each)]]
-        violations += [f"event {each} went before its end" for each in gone]
-        missing = self.stored - ended - found.left
+                violations.append(f"aborted seen: {summary}")
+        ended = contents.acknowledged & self.stored
+        firsts = {at: packed_eid(at, first) for at, first in contents.first.items()}
+        gone = [event for event in sorted(self.stored - ended) if event < firsts[partition_of(event)]]
+        violations += [f"event {event} went before its end" for event in gone]
+        missing = self.stored - ended - contents.left
         violations += [f"event {eid} is with no one" for eid in sorted(missing)]
-        violations += [f"event {eid} has ended and comes again" for eid in sorted(ended & found.left)]
+        violations += [f"event {eid} has ended and comes again" for eid in sorted(ended & contents.left)]
         return violations
 
 
 def _by_store(places: list[int]) -> list[list[int]]:
     """A call speaks of one store; in the order in which they were chosen."""
-    found: dict[int, list[int]] = {}
-    for each in places:
-        found.setdefault(partition_of(each), []).append(each)
-    return [*found.values()]
+    stores: dict[int, list[int]] = {}
+    for place in places:
+        stores.setdefault(partition_of(place), []).append(place)
+    return [*stores.values()]

@@ -157,7 +157,7 @@ class Walk:
                 weights = (5, 4, 3 if control.said > 3 else 0.2)
                 [step] = random.choices((self._post, self._retire, self._discharge), weights)
                 step(client, control, control.id)
-        if len([each for each in client.senders.values() if each.session == client.controls[0].session]) < 2:
+        if len([sender for sender in client.senders.values() if sender.session == client.controls[0].session]) < 2:
             self._attach(client)
 
     def _post(self, client: Client, control: Control, identity: bytes) -> None:
@@ -168,10 +168,10 @@ class Walk:
 
     def _retire(self, client: Client, control: Control, identity: bytes) -> None:
         random = self._random
-        held = [each for each in client.held if each[0].session == control.session]
-        for each in random.sample(held, random.randint(0, len(held))):
-            client.held.remove(each)
-            control.retire(each, random.choice(_INSIDE), identity, settle=random.random() < 0.4)
+        held = [entry for entry in client.held if entry[0].session == control.session]
+        for entry in random.sample(held, random.randint(0, len(held))):
+            client.held.remove(entry)
+            control.retire(entry, random.choice(_INSIDE), identity, settle=random.random() < 0.4)
 
     def _discharge(self, _: Client, control: Control, __: bytes) -> None:
         if control.link.credit > 0:

@@ -63,10 +63,10 @@ def main() -> int:
 
 
 def _deaths(places: list[Point], deaths: Counter[str]) -> str:
-    each = {point.name: deaths[point.name] for point in places}
-    least = min(each.values())
-    counts = ", ".join(f"{name} {count}" for name, count in each.items())
-    return f"{len(each)} named places, {sum(each.values())} deaths, at least {least} at each: {counts}"
+    tally = {point.name: deaths[point.name] for point in places}
+    least = min(tally.values())
+    counts = ", ".join(f"{name} {count}" for name, count in tally.items())
+    return f"{len(tally)} named places, {sum(tally.values())} deaths, at least {least} at each: {counts}"
 
 
 def _arguments() -> argparse.Namespace:

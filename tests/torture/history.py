@@ -42,8 +42,8 @@ class Said(NamedTuple):
     nth: int  # the index
 
 
-def write_body(said: Said, size: int) -> bytes:
-    head = struct.pack(">4sIQII", _MAGIC, *said)
+def write_body(body: Said, size: int) -> bytes:
+    head = struct.pack(">4sIQII", _MAGIC, *body)
     return b"." * max(0, size - _BODY.size) + head + struct.pack(">I", zlib.crc32(head))
 
 

@@ -37,11 +37,11 @@ class Ledger:
 
     def deaths(self, realm: str) -> Counter[str]:
         """By place, in runs that broke no guarantee."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for line in self.lines:
             if line["realm"] == realm and not line["broken"]:
-                found.update(line["deaths"])
-        return found
+                counts.update(line["deaths"])
+        return counts
 
     def table(self, places: dict[str, list[str]]) -> str:
         """Places by realm, as Markdown: how often a gateway has died there."""
@@ -49,7 +49,7 @@ class Ledger:
         deaths = {realm: self.deaths(realm) for realm in realms}
         names = sorted({name for realm in realms for name in places[realm]})
         rows = [["place", *realms], ["---", *("--:" for _ in realms)]]
-        rows += [[name, *(str(deaths[of][name]) if name in places[of] else "-" for of in realms)] for name in names]
+        rows += [[name, *(str(deaths[key][name]) if name in places[key] else "-" for key in realms)] for name in names]
         rows.append(["in all", *(str(deaths[realm].total()) for realm in realms)])
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

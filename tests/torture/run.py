@@ -77,14 +77,14 @@ class Figures:
 
     @property
     def broken(self) -> Counter[str]:
-        return Counter(each.guarantee for each in self.violations)
+        return Counter(violation.guarantee for violation in self.violations)
 
     def entry(self) -> dict[str, Any]:
         """For the ledger of deaths."""
         counts = ("least_in_flight", "sent", "accepted", "given", "ended", "transactions", "trimmed", "doubled")
         seconds = round(self.seconds)
-        found = {name: getattr(self, name) for name in counts}
-        return {"deaths": dict(self.points), "broken": dict(self.broken), **found, "seconds": seconds}
+        figures = {name: getattr(self, name) for name in counts}
+        return {"deaths": dict(self.points), "broken": dict(self.broken), **figures, "seconds": seconds}
 
     def line(self) -> str:
         faults = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
@@ -126,7 +126,7 @@ class Run:
                     self.nemesis.do(fault)
             self._drain()
             self.clients.stop()
-            found = [] if self.deployment.stop() == 0 else [Violation("ends in order", self.deployment.log())]
+            findings = [] if self.deployment.stop() == 0 else [Violation("ends in order", self.deployment.log())]
             kept = self.read()  # nothing moves any more
         finally:
             self.clients.stop()
@@ -134,12 +134,12 @@ class Run:
                 self.follower.stop()
         self.history.save(self.deployment.directory / "history.jsonl")
         observed = Observed(self.history.rows)
-        found += violations(observed, kept) + self._tracebacks()
+        findings += violations(observed, kept) + self._tracebacks()
         if ask_spark:
-            found += anomalies(self.deployment, is_doubled=doubled(observed, kept) > 0)
-        if found and self.reading.was_outrun:
-            found = [Violation("comes through", "this machine was too slow to see events before they were trimmed")]
-        return self._figures(observed, kept, found, time.monotonic() - begin)
+            findings += anomalies(self.deployment, is_doubled=doubled(observed, kept) > 0)
+        if findings and self.reading.was_outrun:
+            findings = [Violation("comes through", "this machine was too slow to see events before they were trimmed")]
+        return self._figures(observed, kept, findings, time.monotonic() - begin)
 
     def _begin(self) -> None:
         """Everybody has a link: nodes have been made."""
@@ -189,14 +189,14 @@ class Run:
         """An exception is a fault of ours, whatever it was caught by; but kafka-python shows its stack when a broker
         goes away."""
         lines = self.deployment.log_path.read_text().splitlines()
-        found = [
+        starts = [
             at
             for at, line in enumerate(lines)
             if line.startswith("Traceback") and not (at and " ERROR kafka." in lines[at - 1])
         ]
-        return [Violation("no exception", "\n".join(lines[at : at + 25])) for at in found[:1]]
+        return [Violation("no exception", "\n".join(lines[at : at + 25])) for at in starts[:1]]
 
-    def _figures(self, observed: Observed, kept: Kept, found: list[Violation], seconds: float) -> Figures:
+    def _figures(self, observed: Observed, kept: Kept, findings: list[Violation], seconds: float) -> Figures:
         nemesis = self.nemesis
         return Figures(
             runs=1,
@@ -213,7 +213,7 @@ class Run:
             doubled=doubled(observed, kept),
             stores=sum(map(bool, kept.events.values())),
             seconds=seconds,
-            violations=found,
+            violations=findings,
         )
 
 

@@ -43,9 +43,9 @@ def _swapped(history: GoodHistory) -> None:
     events[2], events[4] = events[4], events[2]
     for eid in (2, 4):
         at = history.find("received", 2, 71, eid)
-        said = events[eid]
-        assert said is not None
-        history.rows[at] = (*history.rows[at][:5], *said, 0, 0)
+        body = events[eid]
+        assert body is not None
+        history.rows[at] = (*history.rows[at][:5], *body, 0, 0)
 
 
 def _unstored(history: GoodHistory) -> None:
@@ -113,11 +113,11 @@ def _count_lost_twice(history: GoodHistory) -> None:
 def _cut_off(history: GoodHistory, count: int) -> None:
     """C1 is cut off before it has settled the last event; C2 gets it, counted."""
     at = history.find("settle", 2, 71, 10)
-    said = history.kept.events[Q][10]
-    assert said is not None
+    body = history.kept.events[Q][10]
+    assert body is not None
     history.rows[at : at + 2] = [
         ("end", history.rows[at][1], 2, "ended"),
-        ("received", history.rows[at][1], 3, 71, 10, *said, count, 1),
+        ("received", history.rows[at][1], 3, 71, 10, *body, count, 1),
     ]
     history.end("C2", 10)
 
@@ -190,7 +190,7 @@ PLANTED: list[tuple[str, Callable[[GoodHistory], None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("guarantee", "plant"), PLANTED, ids=lambda each: getattr(each, "__name__", "").strip("_"))
+@pytest.mark.parametrize(("guarantee", "plant"), PLANTED, ids=lambda case: getattr(case, "__name__", "").strip("_"))
 def test_a_planted_violation_is_seen(
     history: GoodHistory, guarantee: str, plant: Callable[[GoodHistory], None]
 ) -> None:
@@ -211,10 +211,10 @@ def test_what_was_seen_late_because_the_peers_own_thread_stalled_is_no_violation
 ) -> None:
     """An event comes on link 3 while 2 has it; link 2 sees its end 3.5 s later, and may take 2 s for that."""
     at = history.find("settle", 2, 71, 10)
-    said = history.kept.events[Q][10]
-    assert said is not None
+    body = history.kept.events[Q][10]
+    assert body is not None
     ms = history.rows[at][1]
-    history.rows[at : at + 2] = [("received", ms, 3, 71, 10, *said, 0, 1)]
+    history.rows[at : at + 2] = [("received", ms, 3, 71, 10, *body, 0, 1)]
     history.end("C2", 10)
     history.rows.append(("stalled", ms + 3_400, stalled_ms))
     history.rows.append(("end", ms + 3_500, 2, "ended"))
@@ -260,9 +260,9 @@ def test_a_double_is_forgiven_only_while_a_result_was_unknown(history: GoodHisto
 def test_a_double_is_not_forgiven_long_after_its_link(history: GoodHistory) -> None:
     """What no one was told of may have been under way when a result was unknown, but not for ever."""
     _duplicated(history)
-    told = history.find("told", 1, 2)
-    ended_ms = history.rows[told][1]
-    history.rows[told] = ("end", ended_ms, 1, "cut")
+    row = history.find("told", 1, 2)
+    ended_ms = history.rows[row][1]
+    history.rows[row] = ("end", ended_ms, 1, "cut")
     history.rows.append(("told", ended_ms + 1000, 6, 1, "released", ""))
     assert history.found() == set()
     history.rows[-1] = ("told", ended_ms + 10_000, 6, 1, "released", "")

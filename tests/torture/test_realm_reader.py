@@ -56,8 +56,8 @@ def test_what_a_realm_keeps_is_read_without_its_code(tmp_path: Path) -> None:
     connection.commit()
     reading = Reading("um")
     kept = reading.take(SqliteLog(tmp_path))
-    said, stores = Said(1, 2, 3, 4), [("q", first), ("q", second)]
-    assert kept.events == {stores[0]: {4: said, 5: None, 7: said}, stores[1]: {2: said, 3: said}}
+    content, stores = Said(1, 2, 3, 4), [("q", first), ("q", second)]
+    assert kept.events == {stores[0]: {4: content, 5: None, 7: content}, stores[1]: {2: content, 3: content}}
     assert kept.partitions == {stores[0]: 0, stores[1]: 1}
     assert kept.starts == {(stores[0], "queue"): 4, (stores[1], "queue"): 2}
     assert kept.terminal == {(stores[0], "queue"): {4, 5}, (stores[1], "queue"): {2}}
@@ -68,7 +68,7 @@ def test_what_a_realm_keeps_is_read_without_its_code(tmp_path: Path) -> None:
     connection.execute("DELETE FROM batches WHERE partition = 3 AND first = 4")
     connection.commit()
     later = reading.take(SqliteLog(tmp_path))
-    assert later.events[stores[0]] == {4: said, 5: None, 7: said, 9: said}, "what is deleted by now is known"
+    assert later.events[stores[0]] == {4: content, 5: None, 7: content, 9: content}, "what is deleted by now is known"
     assert later.trimmed == {stores[0]: {4, 5}, stores[1]: set()}
     assert kept.events[stores[0]].keys() == {4, 5, 7}, "an earlier look stays as it was"
     assert not reading.was_outrun

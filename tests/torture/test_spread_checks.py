@@ -44,7 +44,7 @@ def test_a_group_that_waited_for_another_link_may_come_late(history: GoodHistory
     assert history.found() == set()
 
 
-@pytest.mark.parametrize(("guarantee", "plant"), PLANTED, ids=lambda each: getattr(each, "__name__", "").strip("_"))
+@pytest.mark.parametrize(("guarantee", "plant"), PLANTED, ids=lambda case: getattr(case, "__name__", "").strip("_"))
 def test_a_planted_violation_is_seen(
     history: GoodHistory, guarantee: str, plant: Callable[[GoodHistory], None]
 ) -> None:

@@ -77,7 +77,7 @@ def test_kafka(tmp_path: Path, kafka: tuple[Broker, Proxy]) -> None:
 
 def test_every_place_to_die_at_is_there() -> None:
     """A function that was renamed would be a place that no one dies at."""
-    for each in POINTS:
-        owner, name = each.owner
-        assert callable(getattr(owner, name)), each
-    assert len({each.name for each in POINTS}) >= 15
+    for place in POINTS:
+        owner, name = place.owner
+        assert callable(getattr(owner, name)), place
+    assert len({place.name for place in POINTS}) >= 15

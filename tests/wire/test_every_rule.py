@@ -91,7 +91,7 @@ def varied(mutants: Iterator[tuple[dict[str, Any], Any]]) -> Iterator[Any]:
 def place(profile: str, name: str, rule: str) -> tuple[str, int]:
     """The profile that writes the rule down, and where in its list."""
     for writer in (profile, *PROFILES):
-        ids = [each["id"] for each in FILES[name]["profiles"].get(writer, {"rules": []})["rules"]]
+        ids = [entry["id"] for entry in FILES[name]["profiles"].get(writer, {"rules": []})["rules"]]
         if rule in ids:
             return writer, ids.index(rule)
     raise AssertionError(f"no profile writes {rule}")
@@ -99,9 +99,9 @@ def place(profile: str, name: str, rule: str) -> tuple[str, int]:
 
 def cells(table: Any, rule: str) -> Iterator[dict[str, str]]:
     """Combinations that the rule decides, neighbours far apart first."""
-    found = [decision.cell for decision in table.cells if decision is not None and decision.rule == rule]
-    step = max(1, len(found) // CELLS_MAX)
-    return (table.facts(cell) for cell in found[::step])
+    matches = [decision.cell for decision in table.cells if decision is not None and decision.rule == rule]
+    step = max(1, len(matches) // CELLS_MAX)
+    return (table.facts(cell) for cell in matches[::step])
 
 
 def id_of(profile: str, name: str, rule: str) -> str:

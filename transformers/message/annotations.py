@@ -23,7 +23,7 @@ def annotated(value: bytes, annotations: Mapping[str, Any]) -> bytes:
         kept = _pairs(value[begin:end], annotations) if begin >= 0 else []
     except DecodeError:
         return value
-    added = [(Symbol(name), each) for name, each in annotations.items()]
+    added = [(Symbol(name), annotation) for name, annotation in annotations.items()]
     section = encode(Described(ULong(_CODE), AmqpMap(kept + added)))
     return value[: begin if begin >= 0 else end] + section + value[end:]
 
@@ -42,4 +42,4 @@ def _pairs(section: bytes, replaced: Mapping[str, Any]) -> list[tuple[Any, Any]]
     decoded, _ = decode(section)
     if not isinstance(decoded, Described) or not isinstance(decoded.value, AmqpMap):
         raise DecodeError(0, "annotations are a map")
-    return [(key, each) for key, each in decoded.value.pairs if key not in replaced]
+    return [(key, value) for key, value in decoded.value.pairs if key not in replaced]

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
     if arguments.json:
         write_json(given, out)
     else:
-        write_table(_TITLES, [_row(one) for one in given], out)
+        write_table(_TITLES, [_row(record) for record in given], out)
     return 0
 
 
@@ -100,36 +100,36 @@ def _document(at_us: int, command: Command, reply: Reply | None) -> dict[str, An
     }
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    count = str(one["count"]) if one["count"] is not None else "-"
-    return one["at"], _shown(one["who"]), _words(one), _shown(one["answer"]), count, _shown(one["why"])
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    count = str(record["count"]) if record["count"] is not None else "-"
+    return record["at"], _shown(record["who"]), _words(record), _shown(record["answer"]), count, _shown(record["why"])
 
 
-def _words(one: dict[str, Any]) -> str:
-    if one["change"] is not None:
+def _words(record: dict[str, Any]) -> str:
+    if record["change"] is not None:
         node = (
-            f" {printable(one['node'])}"
-            if one["node"] is not None
+            f" {printable(record['node'])}"
+            if record["node"] is not None
             else " the realm"
-            if one["what"] in _ON_REALM
+            if record["what"] in _ON_REALM
             else ""
         )
-        return f"{one['what']}{node}: {printable(one['change'])}"
-    words = [one["what"], printable(one["node"])]
-    if one["durable"] not in (None, QUEUE):
-        words.append(f"durable {printable(one['durable'])}")
-    if one["what"] == "seek":
-        words.append(f"to EID {one['eid']}")
-    elif one["eid"]:
-        words.append(f"below EID {one['eid']}")
-    if one["max"]:
-        words.append(f"at most {one['max']}")
-    if one["what"] == "move":
-        words.append(f"to {printable(one['to'])}")
-    elif one["to"] == "topic":
+        return f"{record['what']}{node}: {printable(record['change'])}"
+    words = [record["what"], printable(record["node"])]
+    if record["durable"] not in (None, QUEUE):
+        words.append(f"durable {printable(record['durable'])}")
+    if record["what"] == "seek":
+        words.append(f"to EID {record['eid']}")
+    elif record["eid"]:
+        words.append(f"below EID {record['eid']}")
+    if record["max"]:
+        words.append(f"at most {record['max']}")
+    if record["what"] == "move":
+        words.append(f"to {printable(record['to'])}")
+    elif record["to"] == "topic":
         words.append("with its topic")
-    if one["where"]:
-        words.append(f"where {printable(one['where'])}")
+    if record["where"]:
+        words.append(f"where {printable(record['where'])}")
     return " ".join(words)
 
 

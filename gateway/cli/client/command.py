@@ -120,9 +120,9 @@ def _json(got: Received) -> str:
 def _plain(value: Any) -> Any:
     """As JSON has it."""
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(member) for member in value]
     if isinstance(value, bytes | bytearray | memoryview):
         return _octets(bytes(value))
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -62,9 +62,9 @@ def from_url(
 
 def from_settings(settings: Settings, environment: Mapping[str, str], ca: Path | None) -> PeerAddress:
     """The first address that AMQP is spoken at without WebSocket and without a proxy. Raises AddressProblem."""
-    listen = next((each for each in settings.listen if not each.web and not each.proxies), None)
+    listen = next((address for address in settings.listen if not address.web and not address.proxies), None)
     if listen is None:
-        what = "WebSocket and for proxies" if any(each.proxies for each in settings.listen) else "WebSocket"
+        what = "WebSocket and for proxies" if any(address.proxies for address in settings.listen) else "WebSocket"
         raise AddressProblem(f"the configuration listens for {what} only, which this client does not speak")
     if listen.port == 0:
         raise AddressProblem("listen has port 0, a free one: name it with --url amqp://HOST:PORT")

@@ -83,7 +83,7 @@ def write_entries(entries: Sequence[Entry], out: TextIO) -> None:
         for depth in range(len(sections)):
             section = tuple(sections[: depth + 1])
             if section != open_sections[: depth + 1]:
-                mark = "" if any(one.is_set and one.path[: depth + 1] == section for one in entries) else "# "
+                mark = "" if any(leaf.is_set and leaf.path[: depth + 1] == section for leaf in entries) else "# "
                 out.write(f"{'  ' * depth}{mark}{section[-1]}:\n")
         open_sections = tuple(sections)
         mark = "" if entry.is_set else "# "

@@ -59,20 +59,20 @@ def table(events: Sequence[Peeked], now_ms: int) -> tuple[tuple[str, ...], list[
     return _LETTERS, fitted(_LETTERS, [_letter(event, now_ms) for event in events])
 
 
-def described(one: Peeked, now_ms: int, in_words: bool = False) -> dict[str, Any]:
+def described(entry: Peeked, now_ms: int, in_words: bool = False) -> dict[str, Any]:
     """All of it, as JSON. `dead_letter` is null of what is none. `in_words`: the sections of the message, and not its
     octets."""
-    event, letter = one.event, one.letter
+    event, letter = entry.event, entry.letter
     octets = {"value": base64.b64encode(event.value).decode()}
     return {
         "eid": event.eid,
-        "partition": one.partition,
+        "partition": entry.partition,
         "stored": iso(event.at_ms),
         "failed": event.attempts,
         "given": event.given,
         "key": event.key.decode("utf-8", "backslashreplace"),
-        "body": _preview(one),
-        **({"octets": len(event.value), "sections": sections(one.message)} if in_words else octets),
+        "body": _preview(entry),
+        **({"octets": len(event.value), "sections": sections(entry.message)} if in_words else octets),
         "dead_letter": {
             "cause": letter["cause"],
             "condition": letter.get("condition"),
@@ -82,8 +82,8 @@ def described(one: Peeked, now_ms: int, in_words: bool = False) -> dict[str, Any
             "durable": letter.get("durable"),
             "eid": letter.get("eid"),
             "attempts": letter.get("attempts"),
-            "time": iso(_given_up_ms(one)),
-            "age_s": max(0, now_ms - _given_up_ms(one)) / 1000,
+            "time": iso(_given_up_ms(entry)),
+            "age_s": max(0, now_ms - _given_up_ms(entry)) / 1000,
         }
         if letter
         else None,
@@ -106,23 +106,23 @@ def iso(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _plain(one: Peeked) -> tuple[str, ...]:
-    event = one.event
+def _plain(entry: Peeked) -> tuple[str, ...]:
+    event = entry.event
     given = "yes" if event.given else "no"
-    return str(event.eid), iso(event.at_ms), str(len(event.value)), str(event.attempts), given, _preview(one)
+    return str(event.eid), iso(event.at_ms), str(len(event.value)), str(event.attempts), given, _preview(entry)
 
 
-def _letter(one: Peeked, now_ms: int) -> tuple[str, ...]:
-    letter, eid, body = one.letter, str(one.event.eid), _preview(one)
+def _letter(entry: Peeked, now_ms: int) -> tuple[str, ...]:
+    letter, eid, body = entry.letter, str(entry.event.eid), _preview(entry)
     if not letter:
-        return eid, _age(now_ms - one.event.at_ms), "-", "-", "-", "-", "-", body
+        return eid, _age(now_ms - entry.event.at_ms), "-", "-", "-", "-", "-", body
     texts = [printable(str(letter.get(name, "-"))) for name in _SHOWN]
-    return eid, _age(now_ms - _given_up_ms(one)), *texts, body
+    return eid, _age(now_ms - _given_up_ms(entry)), *texts, body
 
 
-def _given_up_ms(one: Peeked) -> int:
-    time_ms = one.letter.get("time")
-    return time_ms if isinstance(time_ms, int) else one.event.at_ms
+def _given_up_ms(entry: Peeked) -> int:
+    time_ms = entry.letter.get("time")
+    return time_ms if isinstance(time_ms, int) else entry.event.at_ms
 
 
 def _age(milliseconds: int) -> str:
@@ -137,9 +137,9 @@ def _shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
-def _preview(one: Peeked) -> str:
+def _preview(entry: Peeked) -> str:
     """The beginning of an AMQP message's body; of other bytes, theirs."""
-    value = one.event.value
+    value = entry.event.value
     content: Any = value
     with suppress(DecodeError):  # a native event is shown as it is
         content, _ = decode(value, section_offsets(value)[BODY])

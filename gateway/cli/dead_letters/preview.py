@@ -40,7 +40,7 @@ def sections(message: bytes) -> dict[str, Any]:
         "application_properties": _section(message, offsets[APPLICATION_PROPERTIES], APPLICATION_PROPERTIES),
         "body": body(message, offsets[BODY]),
     }
-    return {name: each for name, each in by_name.items() if each not in (None, {}, "")}
+    return {name: section for name, section in by_name.items() if section not in (None, {}, "")}
 
 
 def body(message: bytes, at: int) -> str:
@@ -69,8 +69,8 @@ def _section(message: bytes, at: int, which: int) -> dict[str, Any] | None:
     if which in _NAMES:
         pairs = [*zip(_NAMES[which], value, strict=False)]
     else:
-        pairs = [(str(key), each) for key, each in value.pairs]
-    return {readable(name): _value(each) for name, each in pairs[:ENTRIES_MAX] if each is not None}
+        pairs = [(str(key), entry) for key, entry in value.pairs]
+    return {readable(name): _value(entry) for name, entry in pairs[:ENTRIES_MAX] if entry is not None}
 
 
 def _value(value: Any) -> Any:

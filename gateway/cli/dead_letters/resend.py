@@ -64,9 +64,9 @@ def resend(settings: Settings, stores: Sequence[StoredState], arguments: argpars
         return 1
     rows: Rows = Counter()
     reply = Reply("", "done", 0, "")
-    for one in stores:
+    for state in stores:
         reply = carry_out(
-            settings, "resend", one.durable, where=arguments.where, why=arguments.why, behalf=arguments.behalf
+            settings, "resend", state.durable, where=arguments.where, why=arguments.why, behalf=arguments.behalf
         )
         if reply.answer != "done":
             break
@@ -84,12 +84,12 @@ def _count(settings: Settings, metadata: Metadata, stores: Iterable[StoredState]
     """What would become of each message, as far as that can be known before: whether a node is full is not asked."""
     counted = _Counted(Counter(), {})
     with closing(open_log(settings)) as log:
-        for one in wanted(log, [*stores], 0, where):
-            origin = origin_of(metadata.stores, one.event.key)
-            store, _ = copied_from(one.event.key) or (0, 0)
+        for entry in wanted(log, [*stores], 0, where):
+            origin = origin_of(metadata.stores, entry.event.key)
+            store, _ = copied_from(entry.event.key) or (0, 0)
             counted.rows[store, _SENT if isinstance(origin, Node) else origin] += 1
             if origin == "gone":
-                counted.names[store] = str(one.letter.get("node", ""))
+                counted.names[store] = str(entry.letter.get("node", ""))
     return counted
 
 
@@ -104,21 +104,19 @@ def _origins(metadata: Metadata, counted: _Counted) -> list[dict[str, Any]]:
 
 
 def _tell(arguments: argparse.Namespace, origins: list[dict[str, Any]], out: TextIO, *, done: bool) -> int:
-    sent = sum(each["count"] for each in origins if each["what"] == _SENT)
-    stay = sum(each["count"] for each in origins) - sent
+    sent = sum(row["count"] for row in origins if row["what"] == _SENT)
+    stay = sum(row["count"] for row in origins) - sent
     if arguments.json:
         document = {"node": arguments.node, "done": done, "dry_run": arguments.dry_run, "sent": sent, "stay": stay}
         write_json({**document, "origins": origins}, out)
         return 0
     if origins:
-        rows = [
-            (printable(each["origin"] or _UNKNOWN), str(each["count"]), _words(arguments, each)) for each in origins
-        ]
+        rows = [(printable(row["origin"] or _UNKNOWN), str(row["count"]), _words(arguments, row)) for row in origins]
         write_table(("ORIGIN", "MESSAGES", "WHAT"), rows, out)
     would = "would be sent back" if arguments.dry_run else "are sent back"
     out.write(f"queue {printable(arguments.node)}: {sent} messages {would}, {stay} stay\n")
     return 0
 
 
-def _words(arguments: argparse.Namespace, each: dict[str, Any]) -> str:
-    return "to send back" if arguments.dry_run and each["what"] == _SENT else _WORDS[each["what"]]
+def _words(arguments: argparse.Namespace, row: dict[str, Any]) -> str:
+    return "to send back" if arguments.dry_run and row["what"] == _SENT else _WORDS[row["what"]]

@@ -62,8 +62,8 @@ def examine(config: Path, reports: Path | None, timeout_s: float = ANSWER_S) -> 
     findings += looks[0].findings(until_s, timeout_s)  # /health: the gateway knows best
     in_realm.join(max(0.0, until_s - time.monotonic()))
     findings += looking.findings()
-    for each in looks[1:]:
-        findings += each.findings(until_s, timeout_s)
+    for probe in looks[1:]:
+        findings += probe.findings(until_s, timeout_s)
     wrong = [finding for finding in findings if finding.status in ("warn", "FAIL")]
     return (int(bool(wrong)) if looking.reached else 2), findings
 
@@ -138,7 +138,7 @@ class _Realm:
         """What was found until now, what was not looked at."""
         known, why = [*self._found], "the realm was not opened"
         if self.reached:
-            late = [check for check in _OF_THE_REALM if check not in {"broker", *(each.check for each in known)}]
+            late = [check for check in _OF_THE_REALM if check not in {"broker", *(finding.check for finding in known)}]
             return known + self._failed + [_too_late(check, self._timeout_s) for check in late]
         error = LogError(Failure("unavailable", f"no answer within {self._timeout_s:g} s"))
         silent = fail("realm", f"{self._settings.realm.place}: {error}", remedy_of(error, self._settings))

@@ -117,8 +117,8 @@ def topics(
         return
     wanted = {topic: Wanted(compacted) for topic, compacted in realm_topics(prefix).items()}
     wanted |= {node.topic: Wanted(adopted=node.adopted) for node in usable}
-    problems, looked_at = sum(each.status == "FAIL" for each in missing), 0
-    for topic in [each for each in sorted(wanted) if each in there]:
+    problems, looked_at = sum(finding.status == "FAIL" for finding in missing), 0
+    for topic in [name for name in sorted(wanted) if name in there]:
         state = inspected.topics.get(topic) if inspected is not None else None
         if inspected is not None and state is None:
             yield not_looked_at("topics", f"{topic}: its settings may not be read")

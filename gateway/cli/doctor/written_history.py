@@ -69,7 +69,7 @@ def _newest_s(log: Log, prefix: str) -> float | None:
 def _since_s(log: Log, prefix: str, run: str, now_s: float) -> float:
     """Since when that run owns the realm, at the latest: its oldest record of those that are kept."""
     records = _newest(log, lease_topic(prefix))
-    return min((each["at"] / 1e6 for each in records if each["run"] == run and each["what"] != "ask"), default=now_s)
+    return min((row["at"] / 1e6 for row in records if row["run"] == run and row["what"] != "ask"), default=now_s)
 
 
 def _newest(log: Log, topic: str) -> list[dict[str, Any]]:

@@ -77,46 +77,46 @@ class Moving:
     def _new(self, given: list[Given]) -> list[Given]:
         """Without what is stored already, which is settled."""
         new, known = [], []
-        for each in given:
-            again = self._doubt[each.message.digest] > 0
+        for transfer in given:
+            again = self._doubt[transfer.message.digest] > 0
             if again:
-                self._doubt[each.message.digest] -= 1
-            if again and each.message.message_id:
-                known.append(each)
+                self._doubt[transfer.message.digest] -= 1
+            if again and transfer.message.message_id:
+                known.append(transfer)
             else:
                 self.moved.doubtful += again
-                new.append(each)
+                new.append(transfer)
         self.moved.known += len(known)
-        self.moved.known_ids += [each.message.message_id for each in known][: NAMED - len(self.moved.known_ids)]
+        self.moved.known_ids += [transfer.message.message_id for transfer in known][: NAMED - len(self.moved.known_ids)]
         self._source.settle(known)
         return new
 
     def _store(self, given: list[Given]) -> None:
         """Without those that are refused for themselves."""
         while given:
-            record = self.record.with_batch([each.message.digest for each in given])
+            record = self.record.with_batch([transfer.message.digest for transfer in given])
             try:
-                self._destination.store([each.message for each in given], record)
+                self._destination.store([transfer.message for transfer in given], record)
             except Rejected as error:
                 if (error.index < 0 and len(given) == 1) or (error.index >= 0 and error.condition not in _OF_A_MESSAGE):
                     raise  # it is no matter of this message
                 if error.index < 0:  # which one it is, is not said
-                    for each in given:
-                        self._store([each])
+                    for transfer in given:
+                        self._store([transfer])
                     return
                 self._refuse(given[error.index], error)
-                given = [each for number, each in enumerate(given) if number != error.index]
+                given = [transfer for number, transfer in enumerate(given) if number != error.index]
                 continue
             self.record = record
             self._source.settle(given)
             self.moved.stored += len(given)
             return
 
-    def _refuse(self, one: Given, error: Rejected) -> None:
-        self._left.append(one)
+    def _refuse(self, transfer: Given, error: Rejected) -> None:
+        self._left.append(transfer)
         self.moved.refused += 1
         if len(self.moved.refusals) < NAMED:
-            self.moved.refusals.append(f"{one.message.message_id or 'without a message-id'}: {error}")
+            self.moved.refusals.append(f"{transfer.message.message_id or 'without a message-id'}: {error}")
         if self.moved.refused >= _REFUSED_MAX:
             raise ClientProblem(f"{_REFUSED_MAX} messages are refused, the last one: {error}", refused=True)
 
@@ -132,12 +132,12 @@ def _parts(given: Sequence[Given]) -> Iterator[list[Given]]:
     """No larger than a transaction may be; one message always fits."""
     part: list[Given] = []
     octets = 0
-    for each in given:
-        size = len(each.message.octets)
+    for transfer in given:
+        size = len(transfer.message.octets)
         if part and octets + size > _TRANSACTION_OCTETS:
             yield part
             part, octets = [], 0
-        part.append(each)
+        part.append(transfer)
         octets += size
     if part:
         yield part

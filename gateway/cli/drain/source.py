@@ -67,14 +67,14 @@ class Source:
 
     def settle(self, given: list[Given]) -> None:
         """They are gone there."""
-        for each in given:
-            each.delivery.update(Delivery.ACCEPTED)
-            each.delivery.settle()
+        for transfer in given:
+            transfer.delivery.update(Delivery.ACCEPTED)
+            transfer.delivery.settle()
 
     def give_back(self, given: list[Given]) -> None:
-        for each in given:
-            each.delivery.update(Delivery.RELEASED)
-            each.delivery.settle()
+        for transfer in given:
+            transfer.delivery.update(Delivery.RELEASED)
+            transfer.delivery.settle()
         self._peer.keep_alive()
 
     def _answered(self) -> bool:

@@ -50,10 +50,10 @@ class Transactions:
             retired.local.data = accepted
             retired.update(_TRANSACTIONAL)
         self._await_outcomes(posts, sent)
-        refused = next(((n, why) for n, each in enumerate(sent) if (why := _rejection(each)) is not None), None)
+        refused = next(((n, why) for n, delivery in enumerate(sent) if (why := _rejection(delivery)) is not None), None)
         discharged = self._ask("amqp:discharge:list", [transaction, refused is not None])
-        for each in sent:
-            each.settle()
+        for delivery in sent:
+            delivery.settle()
         if refused is not None:
             raise Rejected(refused[0], *refused[1])
         if discharged.remote_state != Delivery.ACCEPTED:
@@ -121,5 +121,5 @@ def _of_outcome(state: list[Any]) -> tuple[str, str] | None:
     if outcome is None or int(outcome.descriptor) != _REJECTED:
         return None
     error = outcome.value[0].value if outcome.value else []
-    condition, text = ([str(each or "") for each in error] + ["", ""])[:2]
+    condition, text = ([str(field or "") for field in error] + ["", ""])[:2]
     return condition, text or "rejected without a reason"

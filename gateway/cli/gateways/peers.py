@@ -69,14 +69,14 @@ def _list(
         gateway = {**pages[-1][0], what: [row for _, page in pages for row in page], "url": url}
         by_run.setdefault(gateway["run"], gateway)
     if arguments.json:
-        gateways = [{**each, "next": None} for each in by_run.values()]
+        gateways = [{**answer, "next": None} for answer in by_run.values()]
         write_json({"gateways": gateways + unreached(problems, **{what: [], "next": None})}, out)
         return tell(problems, len(answers))
-    for each in by_run.values():
-        out.write(f"gateway {each['run']} at {each['url']}: {each['state']}, {time_of(each['at_us'])}\n")
-    shown = [row for each in by_run.values() for row in each[what]]
+    for answer in by_run.values():
+        out.write(f"gateway {answer['run']} at {answer['url']}: {answer['state']}, {time_of(answer['at_us'])}\n")
+    shown = [row for answer in by_run.values() for row in answer[what]]
     write_table(titles, [cells(row) for row in shown], out, _remedies(shown) if what == "errors" else ())
-    left_out = sum(each.get("left_out", 0) for each in by_run.values())
+    left_out = sum(answer.get("left_out", 0) for answer in by_run.values())
     if left_out:
         out.write(f"and {left_out} that have no entry\n")
     return tell(problems, len(answers))
@@ -166,7 +166,7 @@ def _error(row: Row) -> tuple[str, ...]:
     what = f"{row['what']} {row['fault'] or row['outcome'] or row['direction'] or ''}".rstrip()
     count = str(row["count"]) + (f" +{row['more']}" if row["more"] else "")
     names = [printable(row[key] or "-") for key in ("user", "container", "address", "node")]
-    if len({each["container"] for each in row["examples"]}) > 1:
+    if len({example["container"] for example in row["examples"]}) > 1:
         names[1] = f"{printable(row['examples'][-1]['container'] or '-')} and others"
     known = [row[key] or "-" for key in ("condition", "rule", "delivery")]
     return (time_of(row["at_us"]), what, count, *names, *known, printable(row["text"]))

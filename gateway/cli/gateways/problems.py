@@ -78,19 +78,25 @@ def _silent(url: str, why: str, now_us: int) -> Standing:
 def _document(gateways: Sequence[Standing], listed: Sequence[Problem]) -> Mapping[str, Any]:
     return {
         "sentence": open_words(listed),
-        "problems": [each.document() for each in listed],
+        "problems": [problem.document() for problem in listed],
         "gateways": [
-            {"name": each.name, "url": each.url, "state": each.state, "run": each.run or None, "problem": each.problem}
-            for each in gateways
+            {
+                "name": gateway.name,
+                "url": gateway.url,
+                "state": gateway.state,
+                "run": gateway.run or None,
+                "problem": gateway.problem,
+            }
+            for gateway in gateways
         ],
     }
 
 
 def _lines(gateways: Sequence[Standing], listed: Sequence[Problem], all_of_them: bool) -> Iterator[str]:
-    yield f"{open_words(listed)} {', '.join(f'{each.name}: {each.state}' for each in gateways)}"
+    yield f"{open_words(listed)} {', '.join(f'{gateway.name}: {gateway.state}' for gateway in gateways)}"
     shown = listed if all_of_them else listed[:PROBLEMS_SHOWN]
-    for each in shown:
-        yield from _of_one(each, len(gateways) > 1)
+    for problem in shown:
+        yield from _of_one(problem, len(gateways) > 1)
     if len(shown) < len(listed):
         yield f"and {len(listed) - len(shown)} more: --all shows them"
 

@@ -142,13 +142,13 @@ def _write(
     nodes = nodes_of(link for _, links in readings for link in links)
     if arguments.json:
         gateways = [
-            {"run": each.run, "url": each.url, "at_us": each.at_us, "state": each.state, "links": [*map(asdict, links)]}
-            for each, links in readings
+            {"run": poll.run, "url": poll.url, "at_us": poll.at_us, "state": poll.state, "links": [*map(asdict, links)]}
+            for poll, links in readings
         ] + unreached(problems, links=[])
         write_json({"gateways": gateways, "nodes": [asdict(node) for node in nodes]}, out)
         return
-    for each, _ in readings:
-        out.write(f"gateway {each.run} at {each.url}: {each.state}, {time_of(each.at_us)}\n")
+    for poll, _ in readings:
+        out.write(f"gateway {poll.run} at {poll.url}: {poll.state}, {time_of(poll.at_us)}\n")
     write_table(_NODES, [_node_cells(node) for node in nodes], out)
     out.write("\n")
     fastest = sorted((link for _, links in readings for link in links), key=lambda link: -link.rate)

@@ -203,15 +203,15 @@ def _others(element: Element, draft: Imported) -> None:
     else:
         singular = next((word for word in _REMEDIES if name.startswith(word)), "")
         inner = [child for child in element.children if singular and child.name.startswith(singular)] or [element]
-        for each in inner:
-            label = f"{each.name} {each.attributes.get('name', '')}".strip()
-            draft.note(each.line, label, _REMEDIES.get(singular, "there is no counterpart here; look at what it did"))
+        for tag in inner:
+            label = f"{tag.name} {tag.attributes.get('name', '')}".strip()
+            draft.note(tag.line, label, _REMEDIES.get(singular, "there is no counterpart here; look at what it did"))
 
 
 def _acceptor(acceptor: Element, draft: Imported) -> None:
     address = urlsplit(acceptor.text)
     options = parse_qs(address.query.replace(";", "&"))
-    protocols = [each.upper() for each in ",".join(options.get("protocols", ["AMQP"])).split(",")]
+    protocols = [word.upper() for word in ",".join(options.get("protocols", ["AMQP"])).split(",")]
     name = f"acceptor {acceptor.attributes.get('name', '')}"
     others = [protocol for protocol in protocols if protocol != "AMQP"]
     if others:

@@ -35,7 +35,7 @@ def grant_all(core: Element, draft: Imported) -> None:
             enabled.line, "security is off: every user may do everything", "nothing is granted, which means the same"
         )
         return
-    elements = [each for settings in core.all("security-settings") for each in settings.children]
+    elements = [child for settings in core.all("security-settings") for child in settings.children]
     by_match: dict[str, Element] = {}
     for element in elements:
         if element.name == "security-setting":
@@ -92,7 +92,7 @@ def _allowed(setting: Element, draft: Imported) -> Allowed:
         if operation is None:
             draft.note(permission.line, f"permission {kind} of {setting.attributes.get('match', _ALL)}", _OTHERS)
             continue
-        for role in filter(None, (each.strip() for each in roles.split(","))):
+        for role in filter(None, (name.strip() for name in roles.split(","))):
             allowed.setdefault(f"group:{role}", set()).add(operation)
     return allowed
 

@@ -91,7 +91,7 @@ class _Merged:
         self._settings = [by_match[match] for match in order]
 
     def element(self, key: str) -> Element | None:
-        return next((value for each in self._settings if (value := each.get(key)) is not None and value.text), None)
+        return next((value for entry in self._settings if (value := entry.get(key)) is not None and value.text), None)
 
     def text(self, key: str, default: str) -> str:
         element = self.element(key)

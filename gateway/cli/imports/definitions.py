@@ -45,7 +45,7 @@ class Definitions:
     def __init__(self, path: Path, vhost: str) -> None:
         self._path, self._vhost = path, vhost
         self._root = _read(path)
-        self.vhosts = [str(each["name"]) for each in self.all("vhosts")]
+        self.vhosts = [str(host["name"]) for host in self.all("vhosts")]
         self.known = vhost in self.vhosts or (not self.vhosts and self._root.get("vhost", vhost) == vhost)
 
     def all(self, key: str) -> list[Definition]:
@@ -53,7 +53,7 @@ class Definitions:
         value = self._root.get(key) or []
         if not isinstance(value, list):
             raise ImportProblem(f"{self._path}: {key} is no list")
-        return [self._definition(key, at, each) for at, each in enumerate(value)]
+        return [self._definition(key, at, entry) for at, entry in enumerate(value)]
 
     def _definition(self, key: str, at: int, fields: object) -> Definition:
         place = f"{self._path}: {key}[{at}]"
@@ -62,13 +62,13 @@ class Definitions:
         return Definition(fields, place)
 
     def of(self, key: str) -> list[Definition]:
-        return [each for each in self.all(key) if each.get("vhost", self._vhost) == self._vhost]
+        return [entry for entry in self.all(key) if entry.get("vhost", self._vhost) == self._vhost]
 
     def elsewhere(self) -> dict[str, int]:
         """Queues of other virtual hosts, by host."""
         counts: dict[str, int] = {}
-        for each in self.all("queues"):
-            if (name := str(each.get("vhost", self._vhost))) != self._vhost:
+        for queue in self.all("queues"):
+            if (name := str(queue.get("vhost", self._vhost))) != self._vhost:
                 counts[name] = counts.get(name, 0) + 1
         return counts
 

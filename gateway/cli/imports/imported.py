@@ -70,7 +70,7 @@ class Imported:
         ]
         if self.realm:
             lines += ["- realm:", "    acl:", *_grants(self.realm, "      ")]
-        for node in sorted(self.nodes.values(), key=lambda each: each.name):
+        for node in sorted(self.nodes.values(), key=lambda entry: entry.name):
             lines += [f"- name: {yaml_text(node.name)}", f"  kind: {node.kind}"]
             lines += [
                 f"  {key}: {yaml_text(value) if key == 'dead-letter' else value}"

@@ -36,10 +36,10 @@ def import_rabbitmq(path: Path, vhost: str) -> Imported:
 
 
 def _queues(definitions: Definitions, draft: Imported) -> None:
-    policies = sorted(definitions.of("policies"), key=lambda each: -each.number("priority"))
+    policies = sorted(definitions.of("policies"), key=lambda rule: -rule.number("priority"))
     for queue in definitions.of("queues"):
         name = str(queue["name"])
-        policy = next((each for each in policies if _holds(each, name)), None)
+        policy = next((rule for rule in policies if _holds(rule, name)), None)
         arguments = {key.removeprefix("x-"): value for key, value in queue.words("arguments").items()}
         of_policy = policy.words("definition") if policy is not None else {}
         node = draft.node(name, "queue")
@@ -173,17 +173,17 @@ def _dead_letter_nodes(definitions: Definitions, draft: Imported) -> None:
 
 def _routed(definitions: Definitions, exchange: str, key: str) -> list[str]:
     """The queues that a message of that routing key reaches, through one exchange."""
-    queues = {str(each["name"]) for each in definitions.of("queues")}
+    queues = {str(queue["name"]) for queue in definitions.of("queues")}
     if not exchange:
         return [key] if key in queues else []
-    kind = next((str(each["type"]) for each in definitions.of("exchanges") if each["name"] == exchange), "")
+    kind = next((str(entry["type"]) for entry in definitions.of("exchanges") if entry["name"] == exchange), "")
     bound = [
-        each
-        for each in definitions.of("bindings")
-        if each["source"] == exchange and each["destination_type"] == "queue"
+        binding
+        for binding in definitions.of("bindings")
+        if binding["source"] == exchange and binding["destination_type"] == "queue"
     ]
-    reached = [str(each["destination"]) for each in bound if _reaches(kind, str(each["routing_key"]), key)]
-    return list(dict.fromkeys(each for each in reached if each in queues))
+    reached = [str(binding["destination"]) for binding in bound if _reaches(kind, str(binding["routing_key"]), key)]
+    return list(dict.fromkeys(queue for queue in reached if queue in queues))
 
 
 def _reaches(kind: str, binding: str, key: str) -> bool:
@@ -198,8 +198,8 @@ def _exchanges(definitions: Definitions, draft: Imported) -> None:
     """An exchange without a counterpart is routing; a fanout is what a channel does."""
     for exchange in definitions.of("exchanges"):
         name, kind = str(exchange["name"]), str(exchange["type"])
-        bindings = [each for each in definitions.of("bindings") if each["source"] == name]
-        to = ", ".join(sorted({str(each["destination"]) for each in bindings})) or "nothing"
+        bindings = [route for route in definitions.of("bindings") if route["source"] == name]
+        to = ", ".join(sorted({str(route["destination"]) for route in bindings})) or "nothing"
         if kind == "fanout" and name not in draft.nodes:
             draft.node(name, "channel")
             remedy = "it is made as a channel: let each consumer be a durable subscriber of it, instead of a queue"
@@ -218,7 +218,7 @@ def _exchanges(definitions: Definitions, draft: Imported) -> None:
 
 
 def _is_fanout(definitions: Definitions, name: str) -> bool:
-    return any(each["name"] == name and each["type"] == "fanout" for each in definitions.of("exchanges"))
+    return any(exchange["name"] == name and exchange["type"] == "fanout" for exchange in definitions.of("exchanges"))
 
 
 def _permissions(definitions: Definitions, draft: Imported) -> None:
@@ -261,7 +261,7 @@ def _allow(draft: Imported, node: ImportedNode | None, who: str, operations: set
 def _others(definitions: Definitions, draft: Imported) -> None:
     for user in definitions.all("users"):
         tags = user.get("tags") or []
-        groups = tags if isinstance(tags, list) else [each for each in str(tags).split(",") if each]
+        groups = tags if isinstance(tags, list) else [tag for tag in str(tags).split(",") if tag]
         words = "".join(f" --group {group}" for group in groups)
         what = f"user {user['name']}: RabbitMQ's hash of the password is of no use for SCRAM"
         draft.note(0, what, f"make an entry: realmgate user hash {user['name']}{words}")

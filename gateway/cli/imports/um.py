@@ -81,13 +81,13 @@ def import_um(path: Path) -> Imported:
 
 
 def _entry(entry: Element, kind: NodeKind, draft: Imported) -> None:
-    attributes = next((each for each in entry.children if each.name.endswith("AttributesEntry")), None)
+    attributes = next((child for child in entry.children if child.name.endswith("AttributesEntry")), None)
     name = attributes.attributes.get("name", "") if attributes is not None else ""
     if attributes is None or not name:
         draft.note(entry.line, f"<{entry.name}> without attributes or a name", "make its node: realmgate node create")
         return
     node = draft.node(name, kind)
-    store = next((each for each in entry.children if each.name == "StorePropertiesEntry"), None)
+    store = next((child for child in entry.children if child.name == "StorePropertiesEntry"), None)
     _properties(node, attributes, store, draft)
     for element in entry.children:
         if element is attributes or element is store:

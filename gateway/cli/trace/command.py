@@ -88,7 +88,7 @@ class _Search:
         self._add([refusal(outcome, self._reasons)], missing)
 
     def message_id(self, wanted: str, node: str | None) -> None:
-        nodes = [one for one in self.metadata.nodes.values() if node in (None, one.name)]
+        nodes = [candidate for candidate in self.metadata.nodes.values() if node in (None, candidate.name)]
         traced: set[Place] = set()
         for place in [*with_message_id(self._log, nodes, wanted, self._searched)]:
             if place in traced:
@@ -124,8 +124,8 @@ class _Search:
 
     def write(self, out: TextIO) -> None:
         for message in self.messages:
-            for one in message["life"]:
-                out.writelines(f"{line}\n" for line in lines(one))
+            for step in message["life"]:
+                out.writelines(f"{line}\n" for line in lines(step))
             out.writelines(f"not recorded: {what}\n" for what in message["not_recorded"])
             out.write("\n")
         if self._left_out:

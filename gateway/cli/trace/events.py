@@ -101,7 +101,7 @@ def with_message_id(log: Log, nodes: list[Node], wanted: str, searched: Searched
 def _may_have(key: bytes | None, value: bytes, octets: list[bytes]) -> bool:
     """An event with headers may have the id there."""
     if type(key) is HeadedKey:
-        value = b"".join((value, *(each for _, each in key.headers if each is not None)))
+        value = b"".join((value, *(header for _, header in key.headers if header is not None)))
     return any(octet in value for octet in octets)
 
 

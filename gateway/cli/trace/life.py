@@ -92,7 +92,7 @@ class Life:
             chain.insert(0, before)
             event = self.events[before] = read_event(self._log, self._metadata, before)
             before = event_key.copied_from(event.key) if isinstance(event, StoredEvent) else None
-        self.events = {each: self.events[each] for each in chain}
+        self.events = {ancestor: self.events[ancestor] for ancestor in chain}
         self._of_stores |= {b'"store":%d,' % store for store, _ in chain}
 
     @property
@@ -284,16 +284,16 @@ class Life:
                     if place[0] == durable.durable.store and isinstance(event, StoredEvent) and durable.broken is None:
                         self._stands(durable, place, (place, durable.durable.name) in ended)
 
-    def _stands(self, one: StoredState, place: Place, in_journal: bool) -> None:
-        eid, state = place[1], one.state
-        if eid < one.durable.start:
+    def _stands(self, store: StoredState, place: Place, in_journal: bool) -> None:
+        eid, state = place[1], store.state
+        if eid < store.durable.start:
             return
         if eid < state.low or eid in state.acked:
             if not in_journal:
-                name = f"{one.node.name}/{one.durable.name}"
+                name = f"{store.node.name}/{store.durable.name}"
                 self.not_recorded.append(f"when and how it ended in {name}: the journal does not have it any more")
             return
-        fields: dict[str, Any] = {"durable": one.durable.name, "failed": state.failed.get(eid, 0)}
+        fields: dict[str, Any] = {"durable": store.durable.name, "failed": state.failed.get(eid, 0)}
         fields["given"] = eid < state.position
         times = [at_ms for at_ms, first, last in state.delayed if first <= eid <= last]
         if times:

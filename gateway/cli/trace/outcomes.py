@@ -44,7 +44,7 @@ class Outcome:
     @property
     def error(self) -> dict[str, Any] | None:
         """What its consumer gave as the reason of `rejected`."""
-        errors = [each for each in self.group.get("errors", ()) if self.seq in each["seq"]]
+        errors = [reason for reason in self.group.get("errors", ()) if self.seq in reason["seq"]]
         return {key: value for key, value in errors[0].items() if key != "seq"} if errors else None
 
 

@@ -74,11 +74,11 @@ def values(
 def having(values: list[bytes], some_of: Collection[bytes], and_some_of: Collection[bytes]) -> Iterator[bytes]:
     """Octets first, all at once: of few records the values are looked at one by one, and of fewer they are decoded."""
     joined = b"\n".join(values)
-    those = [each for each in and_some_of if each in joined]
+    those = [octets for octets in and_some_of if octets in joined]
     if and_some_of and not those:
         return
     for value in values:
-        if any(each in value for each in some_of) and (not those or any(each in value for each in those)):
+        if any(octets in value for octets in some_of) and (not those or any(octets in value for octets in those)):
             yield value
 
 

@@ -60,94 +60,96 @@ def _link(outcome: Outcome) -> dict[str, Any]:
     return {"link": group["name"], "container": group["container"], "user": group.get("user")}
 
 
-def lines(one: dict[str, Any]) -> Iterator[str]:
+def lines(step: dict[str, Any]) -> Iterator[str]:
     """A step's document: one line, and one for each rule."""
-    place = f"{one['store']}:{one['eid']}" if "store" in one else ""
-    where = printable(one["node"]) if one.get("node") is not None else place
-    if one.get("durable"):
-        where += f"/{printable(one['durable'])}"
-    text = _WORDS.get(one["what"], _settled)(one)
-    yield f"{one['at'] or _UNKNOWN:<24}  {one['what']:<15} {where}: {text}"
-    for rule in one.get("rules", ()):
+    place = f"{step['store']}:{step['eid']}" if "store" in step else ""
+    where = printable(step["node"]) if step.get("node") is not None else place
+    if step.get("durable"):
+        where += f"/{printable(step['durable'])}"
+    text = _WORDS.get(step["what"], _settled)(step)
+    yield f"{step['at'] or _UNKNOWN:<24}  {step['what']:<15} {where}: {text}"
+    for rule in step.get("rules", ()):
         because = rule["because"] or "its reason is not recorded: the tables have changed since"
         yield f"{_INDENT}rule {rule['table']}.{rule['rule']}: {because}"
-    if one.get("error"):
-        words = (one["error"].get(key) for key in ("condition", "description", "info"))
-        yield f"{_INDENT}error {' '.join(json.dumps(each) for each in words if each is not None)}"
+    if step.get("error"):
+        words = (step["error"].get(key) for key in ("condition", "description", "info"))
+        yield f"{_INDENT}error {' '.join(json.dumps(word) for word in words if word is not None)}"
 
 
-def _published(one: dict[str, Any]) -> str:
-    return f"{_by(one)} as delivery {one['run']}:{one['seq']}"
+def _published(step: dict[str, Any]) -> str:
+    return f"{_by(step)} as delivery {step['run']}:{step['seq']}"
 
 
-def _by(one: dict[str, Any]) -> str:
-    if "link" not in one:
+def _by(step: dict[str, Any]) -> str:
+    if "link" not in step:
         return "by a link that is not recorded,"
-    user = f"user {printable(one['user'])}" if one["user"] else "a user that is not recorded"
-    return f"by {user}, container {printable(one['container'])}, link {printable(one['link'])},"
+    user = f"user {printable(step['user'])}" if step["user"] else "a user that is not recorded"
+    return f"by {user}, container {printable(step['container'])}, link {printable(step['link'])},"
 
 
-def _given(one: dict[str, Any]) -> str:
-    return f"{_by(one).replace('by ', 'to ', 1)} as delivery {one['run']}:{one['seq']}"
+def _given(step: dict[str, Any]) -> str:
+    return f"{_by(step).replace('by ', 'to ', 1)} as delivery {step['run']}:{step['seq']}"
 
 
-def _stored(one: dict[str, Any]) -> str:
-    tag = f"{one['store']}:{one['eid']}"
-    return f"tag {tag}, {one['octets']} octets, in topic {one['topic']} partition {one['partition']}"
+def _stored(step: dict[str, Any]) -> str:
+    tag = f"{step['store']}:{step['eid']}"
+    return f"tag {tag}, {step['octets']} octets, in topic {step['topic']} partition {step['partition']}"
 
 
-def _answered(one: dict[str, Any]) -> str:
-    words = [one["outcome"], one["condition"], f"(native answer {one['answer']}"]
-    if one["native"]:
-        words[-1] += f", {one['native']}"
+def _answered(step: dict[str, Any]) -> str:
+    words = [step["outcome"], step["condition"], f"(native answer {step['answer']}"]
+    if step["native"]:
+        words[-1] += f", {step['native']}"
     return " ".join(word for word in words if word) + ")"
 
 
-def _refused(one: dict[str, Any]) -> str:
-    return f"{_published(one)}: {_answered(one)}; it was not stored"
+def _refused(step: dict[str, Any]) -> str:
+    return f"{_published(step)}: {_answered(step)}; it was not stored"
 
 
-def _waits(one: dict[str, Any]) -> str:
-    words = [_holder(one)]
-    if one["given"]:
+def _waits(step: dict[str, Any]) -> str:
+    words = [_holder(step)]
+    if step["given"]:
         words.insert(0, "it was given before")
-    if one["failed"]:
-        words.append(f"{one['failed']} attempts failed")
-    if one.get("not_before"):
-        words.append(f"it is not given before {one['not_before']}")
+    if step["failed"]:
+        words.append(f"{step['failed']} attempts failed")
+    if step.get("not_before"):
+        words.append(f"it is not given before {step['not_before']}")
     return f"not settled now: {', '.join(words)}"
 
 
-def _holder(one: dict[str, Any]) -> str:
+def _holder(step: dict[str, Any]) -> str:
     """Who has it, as serving gateways say: no record does before the settlement."""
-    held = one["held_by"]
+    held = step["held_by"]
     if held is not None:
         who = (
             f"user {printable(held['user'])}, container {printable(held['container'])}, link {printable(held['link'])}"
         )
         return f"held by {who} since {held['since']} as delivery {held['run']}:{held['seq']}"
-    if "holder_unknown" in one:
-        return f"whether a link holds it is not known ({one['holder_unknown']})"
+    if "holder_unknown" in step:
+        return f"whether a link holds it is not known ({step['holder_unknown']})"
     return "no link holds it"
 
 
-def _settled(one: dict[str, Any]) -> str:
-    words = [f"{one['operation']}, cause {one['cause']}"]
-    if one.get("seq"):
-        words.append(f"delivery {one['run']}:{one['seq']}")
-    if "outcome" in one:
-        words.append(f"answered {_answered(one)}")
-    if one.get("not_before"):
-        words.append(f"not given again before {one['not_before']}")
-    if "to_node" in one:
-        to = printable(one["to_node"]) if one["to_node"] is not None else "a node that was deleted"
-        words.append(f"to {to}" + (f" as {', '.join(one['to'])}" if one["to"] else ", where the copy is kept no more"))
-    elif one["operation"] in ("dead-letter", "expired"):
+def _settled(step: dict[str, Any]) -> str:
+    words = [f"{step['operation']}, cause {step['cause']}"]
+    if step.get("seq"):
+        words.append(f"delivery {step['run']}:{step['seq']}")
+    if "outcome" in step:
+        words.append(f"answered {_answered(step)}")
+    if step.get("not_before"):
+        words.append(f"not given again before {step['not_before']}")
+    if "to_node" in step:
+        to = printable(step["to_node"]) if step["to_node"] is not None else "a node that was deleted"
+        words.append(
+            f"to {to}" + (f" as {', '.join(step['to'])}" if step["to"] else ", where the copy is kept no more")
+        )
+    elif step["operation"] in ("dead-letter", "expired"):
         words.append("kept nowhere: the node had no dead-letter node")
-    if "given_again" in one:
-        words.append("given again" if one["given_again"] else f"the place is {one['to_eid']}: it counts as settled")
-    if "command" in one:
-        command = one["command"]
+    if "given_again" in step:
+        words.append("given again" if step["given_again"] else f"the place is {step['to_eid']}: it counts as settled")
+    if "command" in step:
+        command = step["command"]
         by = f" by {printable(command['who'])}" if "who" in command else ""
         why = f" ({printable(command['why'])})" if command.get("why") else ""
         words.append(f"commanded at {command['at']}{by}{why}")

@@ -26,7 +26,7 @@ _TOPICS = ACLFilter(
 
 def topic_access_lists(admin: KafkaAdminClient) -> AccessLists:
     """All access entries for topics. Raises kafka-python's errors; SecurityDisabledError: there are no lists."""
-    found, error = admin.describe_acls(_TOPICS)
+    acls, error = admin.describe_acls(_TOPICS)
     if error is not kafka_errors.NoError:
         raise error("access lists")
     return AccessLists(
@@ -39,6 +39,6 @@ def topic_access_lists(admin: KafkaAdminClient) -> AccessLists:
                 allows=acl.permission_type == ACLPermissionType.ALLOW,
                 host=acl.host,
             )
-            for acl in found
+            for acl in acls
         )
     )

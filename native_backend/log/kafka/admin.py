@@ -72,13 +72,13 @@ class AdminCalls:
                         raise kafka_errors.for_code(answer["error_code"])(answer["error_message"])
             return self._await_topics(admin, list(wanted))
 
-        found = {topic.name: topic for topic in self._call(create, deadline_s)}
-        return [found[spec.name] for spec in specs]
+        topics = {topic.name: topic for topic in self._call(create, deadline_s)}
+        return [topics[spec.name] for spec in specs]
 
     def grow_topic(self, name: str, partitions: int, deadline_s: float = 10.0) -> None:
         def grow(admin: KafkaAdminClient) -> None:
-            found = self._await_topics(admin, [name])[0]
-            if found.partitions < partitions:
+            topic = self._await_topics(admin, [name])[0]
+            if topic.partitions < partitions:
                 with suppress(kafka_errors.InvalidPartitionsError):  # another process was faster
                     admin.create_partitions({name: partitions})
                 if self._await_topics(admin, [name])[0].partitions < partitions:
@@ -95,8 +95,8 @@ class AdminCalls:
         return self._call(lambda admin: _existing(admin.describe_topics(list(names))), deadline_s)
 
     def topics(self, prefix: str, deadline_s: float = 10.0) -> dict[str, Topic]:
-        found = self._call(lambda admin: _describe(admin, None), deadline_s)
-        return {name: found[name] for name in sorted(found) if name.startswith(prefix)}
+        listing = self._call(lambda admin: _describe(admin, None), deadline_s)
+        return {name: listing[name] for name in sorted(listing) if name.startswith(prefix)}
 
     def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
         def delete(admin: KafkaAdminClient) -> None:
@@ -120,10 +120,10 @@ class AdminCalls:
 
     def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
         """confluent-kafka ends the metadata with a NUL, in every commit: that is no part of it."""
-        found = self._call(lambda admin: admin.list_group_offsets(group).get(group, {}), deadline_s)
+        entries = self._call(lambda admin: admin.list_group_offsets(group).get(group, {}), deadline_s)
         return {
             (place.topic, place.partition): (entry.offset, (entry.metadata or "").rstrip("\0"))
-            for place, entry in found.items()
+            for place, entry in entries.items()
             if entry.offset >= 0
         }
 
@@ -140,8 +140,8 @@ class AdminCalls:
 
         def ask(admin: KafkaAdminClient) -> dict[str, int]:
             wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, {RECORD_BYTES: None}) for topic in topics]
-            found = admin.describe_configs(wanted, config_filter="all").get("topic", {})
-            read = {topic: configs[RECORD_BYTES] for topic, configs in found.items() if RECORD_BYTES in configs}
+            settings = admin.describe_configs(wanted, config_filter="all").get("topic", {})
+            read = {topic: configs[RECORD_BYTES] for topic, configs in settings.items() if RECORD_BYTES in configs}
             return {topic: int(setting["value"]) for topic, setting in read.items()}
 
         return self._call(ask, deadline_s)
@@ -181,13 +181,13 @@ class AdminCalls:
     def _call(self, ask: Callable[[KafkaAdminClient], T], deadline_s: float) -> T:
         deadline = time.monotonic() + deadline_s
         try:
-            asked = self._worker.submit(self._ask, ask, deadline)
+            future = self._worker.submit(self._ask, ask, deadline)
         except RuntimeError as error:  # a thread that looks now and then may be late
             raise LogError(Failure("unavailable", "the log is closed")) from error
         try:
-            return asked.result(deadline_s + 0.1)
+            return future.result(deadline_s + 0.1)
         except Overdue as error:
-            asked.cancel()
+            future.cancel()
             raise LogError(Failure("unavailable", f"no answer within {deadline_s} s")) from error
         except kafka_errors.KafkaError as error:
             raise LogError(control_failure_of(error)) from error
@@ -203,10 +203,10 @@ class AdminCalls:
 
     def _await_topics(self, admin: KafkaAdminClient, names: list[str]) -> list[Topic]:
         """Metadata shows a created topic a moment later; until then, ask again."""
-        found = _describe(admin, names)
-        if len(found) < len(names):
+        topics = _describe(admin, names)
+        if len(topics) < len(names):
             raise kafka_errors.LeaderNotAvailableError("the topics are not in the metadata yet")
-        return list(found.values())
+        return list(topics.values())
 
 
 def _code_of(error: BaseException) -> str | None:
@@ -218,16 +218,16 @@ def _code_of(error: BaseException) -> str | None:
 def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:
     """Topics that exist and have a leader in every partition: those that can be used now."""
     described = admin.describe_topics(names)
-    led = {topic["name"] for topic in described if all(one["leader_id"] >= 0 for one in topic["partitions"])}
+    led = {topic["name"] for topic in described if all(part["leader_id"] >= 0 for part in topic["partitions"])}
     return {name: topic for name, topic in _existing(described).items() if topic is not None and name in led}
 
 
 def _existing(described: list[dict[str, Any]]) -> dict[str, Topic | None]:
-    found: dict[str, Topic | None] = {}
+    topics: dict[str, Topic | None] = {}
     for topic in described:
         name, error, partitions = topic["name"], topic["error_code"], topic["partitions"]
         if error == kafka_errors.UnknownTopicOrPartitionError.errno:
-            found[name] = None
+            topics[name] = None
         elif error == 0 and partitions:
-            found[name] = Topic(name, uuid.UUID(str(topic["topic_id"])).bytes, len(partitions))
-    return found
+            topics[name] = Topic(name, uuid.UUID(str(topic["topic_id"])).bytes, len(partitions))
+    return topics

@@ -22,16 +22,16 @@ from native_backend.log.port import Cause, Failure
 @lru_cache(maxsize=2)
 def _codes(errors: Errors) -> tuple[Mapping[int, Cause], frozenset[int]]:
     """From the table of native errors: code -> cause, and what an admin call asks again."""
-    found: dict[int, Cause] = {}
+    by_code: dict[int, Cause] = {}
     again = set()
     for name, error in errors.codes["kafka"].items():
         code = getattr(KafkaError, name, None)
         if code is None:
             continue  # another librdkafka, which does not know it yet
-        found[code] = cast(Cause, error.cause)
+        by_code[code] = cast(Cause, error.cause)
         if error.retry == "inside":
             again.add(code)
-    return found, frozenset(again)
+    return by_code, frozenset(again)
 
 
 def causes_in_force() -> Mapping[int, Cause]:

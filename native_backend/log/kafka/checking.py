@@ -16,12 +16,12 @@ _NO_SUCH = "realmgate.no.such.setting"
 def wrong_settings(client: Client) -> dict[str, tuple[str, str]]:
     """By name: what is wrong, and what to do."""
     half = one_sided(client)
-    found = dict.fromkeys(half, ("the client for admin calls knows no such setting", "remove it"))
+    problems = dict.fromkeys(half, ("the client for admin calls knows no such setting", "remove it"))
     for name, value in client.items():
-        words = "" if name in found else _refusal(name, value)
+        words = "" if name in problems else _refusal(name, value)
         if words:
-            found[name] = words, "write what librdkafka's CONFIGURATION.md names, or remove it"
-    return found
+            problems[name] = words, "write what librdkafka's CONFIGURATION.md names, or remove it"
+    return problems
 
 
 def _refusal(name: str, value: object) -> str:

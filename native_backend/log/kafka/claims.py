@@ -43,7 +43,7 @@ class Claims:
         for transactions in [*self._retired, *self._transactions.values()]:
             completions += transactions.poll()
         if self._retired:
-            self._retired = [each for each in self._retired if not each.is_done]
+            self._retired = [txns for txns in self._retired if not txns.is_done]
         if self._fenced:
             completions += self._fenced
             self._fenced = []

@@ -80,9 +80,9 @@ class KafkaControl(AdminCalls):
         """No more than the client hands over, either."""
         own, configured = self._own_bytes_max, "message.max.bytes" in self._client
         unread = own if configured else settings.RECORD_BYTES_EVERYWHERE
-        found = super().record_bytes_max(topics, deadline_s)
-        self._batches.learn(found)
-        return {topic: min(own, found.get(topic, unread)) for topic in topics}
+        limits = super().record_bytes_max(topics, deadline_s)
+        self._batches.learn(limits)
+        return {topic: min(own, limits.get(topic, unread)) for topic in topics}
 
     def close(self, deadline_s: float = 3.0) -> None:
         deadline = time.monotonic() + deadline_s

@@ -24,9 +24,9 @@ def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, disks: bool = Tru
         name, partitions = topic["name"], topic["partitions"]
         if topic["error_code"] == 0 and partitions and settings.get(name):
             states[name] = TopicState(
-                {key: str(one["value"]) for key, one in settings[name].items()},
-                min(len(each["replica_nodes"]) for each in partitions),
-                min(len(each["isr_nodes"]) for each in partitions),
+                {key: str(setting["value"]) for key, setting in settings[name].items()},
+                min(len(partition["replica_nodes"]) for partition in partitions),
+                min(len(partition["isr_nodes"]) for partition in partitions),
             )
         elif topic["error_code"] != kafka_errors.UnknownTopicOrPartitionError.errno:
             unread.add(name)
@@ -37,9 +37,9 @@ def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, disks: bool = Tru
 def _free(admin: KafkaAdminClient) -> int | None:
     """Brokers say it since 3.3, to those who may describe the cluster."""
     try:
-        asked: list[dict[str, Any]] = admin.describe_log_dirs()
+        brokers: list[dict[str, Any]] = admin.describe_log_dirs()
     except kafka_errors.KafkaError:
         return None
-    directories = [each for broker in asked for each in broker["log_dirs"]]
-    free = [each["usable_bytes"] for each in directories if each.get("usable_bytes", -1) >= 0]
+    directories = [directory for broker in brokers for directory in broker["log_dirs"]]
+    free = [directory["usable_bytes"] for directory in directories if directory.get("usable_bytes", -1) >= 0]
     return min(free, default=None)

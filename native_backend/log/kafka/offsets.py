@@ -50,8 +50,8 @@ class GroupOffsets:
 
     def _ask(self, group: str, offsets: list[TopicPartition], deadline: float) -> None:
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
-        [asked] = self._connected().alter_consumer_group_offsets(wanted, request_timeout=_NEVER_S).values()
-        for place in asked.result(max(deadline - time.monotonic(), _LEAST_S)).topic_partitions:
+        [future] = self._connected().alter_consumer_group_offsets(wanted, request_timeout=_NEVER_S).values()
+        for place in future.result(max(deadline - time.monotonic(), _LEAST_S)).topic_partitions:
             if place.error is not None:
                 raise KafkaException(place.error)
 

@@ -207,7 +207,7 @@ class Publisher:
         while lane.flying:
             flight = lane.flying[0]
             if flight.errors and not was_refused and flight.refused_together:
-                if not all(each.is_down for each in lane.flying):
+                if not all(launch.is_down for launch in lane.flying):
                     return
                 was_refused = True
                 self._take_back(lane)

@@ -81,8 +81,8 @@ class RangeReader:
 
         def ask() -> tuple[int, int]:
             try:
-                found: tuple[int, int] = consumer.get_watermark_offsets(place, max(deadline - time.monotonic(), 0.1))
-                return found
+                marks: tuple[int, int] = consumer.get_watermark_offsets(place, max(deadline - time.monotonic(), 0.1))
+                return marks
             except KafkaException:
                 self._raise_refusal(consumer)
                 raise
@@ -182,8 +182,8 @@ class SyncProducer:
 
 
 def _is_there(consumer: Consumer, topic: str, deadline: float) -> bool:
-    found = consumer.list_topics(topic, max(deadline - time.monotonic(), 0.1)).topics.get(topic)
-    return found is not None and found.error is None
+    metadata = consumer.list_topics(topic, max(deadline - time.monotonic(), 0.1)).topics.get(topic)
+    return metadata is not None and metadata.error is None
 
 
 def _read(consumer: Consumer, start: int, end: int, count_max: int, deadline: float) -> Records:

@@ -178,7 +178,7 @@ class Transactions:
                 return failure
         left = producer.flush(max(deadline - time.monotonic(), 0.0))
         if job.errors:
-            return delivery_failure_of(next((each for each in job.errors if each.code() != BESIDE), job.errors[0]))
+            return delivery_failure_of(next((error for error in job.errors if error.code() != BESIDE), job.errors[0]))
         return Failure("unavailable", "the records were not stored in time") if left else None
 
     def _produce(self, producer: Producer, job: Job, index: int, write: Write, deadline: float) -> Failure | None:

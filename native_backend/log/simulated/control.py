@@ -51,16 +51,16 @@ class SimulatedControl:
             self._disk.delete(name)
 
     def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
-        found = self._partition(topic, partition)
-        return found.first, found.stable_end(self._now_ms())
+        part = self._partition(topic, partition)
+        return part.first, part.stable_end(self._now_ms())
 
     def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
-        found = self._partition(topic, partition)
-        if start < found.first:
-            raise LogError(Failure("retention", f"{topic}/{partition} begins at {found.first}"))
-        end = found.stable_end(self._now_ms())
-        index = found.index(start)
-        taken = [record for record in found.records[index : index + count_max] if record.offset < end]
+        part = self._partition(topic, partition)
+        if start < part.first:
+            raise LogError(Failure("retention", f"{topic}/{partition} begins at {part.first}"))
+        end = part.stable_end(self._now_ms())
+        index = part.index(start)
+        taken = [record for record in part.records[index : index + count_max] if record.offset < end]
         return Records(
             [record.offset for record in taken],
             [record.at_ms for record in taken],
@@ -79,8 +79,8 @@ class SimulatedControl:
         transactions: int,
         deadline_s: float = 10.0,
     ) -> bool:
-        found = self._partition(topic, partition)
-        return found.index(end) - found.index(start) == records
+        part = self._partition(topic, partition)
+        return part.index(end) - part.index(start) == records
 
     def put(self, topic: str, key: bytes, value: bytes | None, deadline_s: float = 10.0) -> int:
         partition = self._partition(topic, 0)
@@ -99,9 +99,9 @@ class SimulatedControl:
         self._disk.epochs[shard] = self._epochs[shard] = self._disk.epochs.get(shard, 0) + 1
 
     def trim(self, topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
-        found = self._partition(topic, partition)
-        found.first = min(max(before, found.first), found.stable_end(self._now_ms()))
-        del found.records[: found.index(found.first)]
+        part = self._partition(topic, partition)
+        part.first = min(max(before, part.first), part.stable_end(self._now_ms()))
+        del part.records[: part.index(part.first)]
 
     def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
         self._may_fail()
@@ -139,7 +139,7 @@ class SimulatedControl:
 
     def _partition(self, topic: str, partition: int) -> Partition:
         self._may_fail()
-        found = self._disk.partitions.get((topic, partition))
-        if found is None:
+        part = self._disk.partitions.get((topic, partition))
+        if part is None:
             raise LogError(Failure("not-found", f"no {topic}/{partition}"))
-        return found
+        return part

@@ -81,8 +81,8 @@ class SimulatedLog:
     def open_reader(
         self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
     ) -> Reader:
-        found = self._disk.partitions.get((topic, partition))
-        return SimulatedReader(found, start, self._now_ms, lambda: self._roll(self.faults.stall), stamped)
+        part = self._disk.partitions.get((topic, partition))
+        return SimulatedReader(part, start, self._now_ms, lambda: self._roll(self.faults.stall), stamped)
 
     def poll(self) -> list[Completion]:
         self.advance()

@@ -59,7 +59,7 @@ def decode(data: bytes, count: int) -> tuple[list[bytes | None], list[bytes | No
 
 def _headed(keys: list[bytes | None], data: bytes, at: int) -> list[bytes | None]:
     """The keys with what stands at `at`."""
-    found = []
+    headed_keys = []
     for key in keys:
         (count,) = _COUNT.unpack_from(data, at)
         at += _COUNT.size
@@ -69,5 +69,5 @@ def _headed(keys: list[bytes | None], data: bytes, at: int) -> list[bytes | None
             start = at + _LENGTHS.size + name
             at = start + (0 if value == NULL else value)
             headers.append((data[start - name : start].decode(), None if value == NULL else data[start:at]))
-        found.append(headed(key, headers))
-    return found
+        headed_keys.append(headed(key, headers))
+    return headed_keys

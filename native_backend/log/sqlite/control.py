@@ -71,8 +71,8 @@ class SqliteControl:
             return {name: Topic(name, id_, partitions) for name, id_, partitions in rows}
 
     def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
-        found = self.topics("", deadline_s)
-        return {name: found[name] for name in names if name in found}
+        topics = self.topics("", deadline_s)
+        return {name: topics[name] for name in names if name in topics}
 
     def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
         of_topic = "partition IN (SELECT id FROM partitions WHERE topic = ?)"

@@ -20,21 +20,21 @@ def acknowledged(result: Result) -> Iterator[str]:
     yield from table("acknowledged findings", columns, map(_row, result.known), "stack")
 
 
-def _row(one: Known) -> list[str]:
-    said, cause = one.said, one.cause
-    kind = CLASSES.get(said.id.partition("-")[0])
+def _row(note: Known) -> list[str]:
+    entry, cause = note.said, note.cause
+    kind = CLASSES.get(entry.id.partition("-")[0])
     small = f"<small>{escape(kind.name)}</small>" if kind is not None else ""
-    name = f'<code class="id">{said.id}</code>{small}'
-    until = f'<span class="bad">{words.until_words(one)}</span>' if one.expired else escape(words.until_words(one))
-    standing = words.standing_words(one).removeprefix(". ")
+    name = f'<code class="id">{entry.id}</code>{small}'
+    until = f'<span class="bad">{words.until_words(note)}</span>' if note.expired else escape(words.until_words(note))
+    standing = words.standing_words(note).removeprefix(". ")
     if cause is None:
-        standing = f"It is not found any more: remove the entry, line {said.line}"
+        standing = f"It is not found any more: remove the entry, line {entry.line}"
     return [
         name,
         escape(cause.place) if cause is not None else "-",
         number(0 if cause is None else cause.count),
-        number(one.covered),
+        number(note.covered),
         until,
-        f"<b>{escape(said.by)}</b>: {escape(said.reason)}"
+        f"<b>{escape(entry.by)}</b>: {escape(entry.reason)}"
         + (f'<small class="bad">{escape(standing)}.</small>' if standing else ""),
     ]

@@ -36,22 +36,22 @@ def books(result: Result) -> Iterator[str]:
     yield '<h2 id="books">Balance sheet</h2>'
     yield "<p>What publishers were told, against what the stores hold. Both sides come from different topics.</p>"
     yield from picture(sheet)
-    yield from _sheet([_of_node(one) for one in sheet.nodes], "node")
+    yield from _sheet([_of_node(node) for node in sheet.nodes], "node")
     yield from (f"<p>{escape(words)}</p>" for words in summary.gone_words(sheet))
     yield "<h2>Queues and durable subscriptions</h2>"
     yield "<p>Every event each of them is entitled to, and what became of it.</p>"
-    yield from _sheet([_of_durable(one) for one in sheet.durables], "queue or durable")
+    yield from _sheet([_of_durable(durable) for durable in sheet.durables], "queue or durable")
     yield f"<p>Difference in all: <strong>{sheet.difference:,}</strong> - {summary.difference_words(sheet)}.</p>"
 
 
-def _of_node(one: NodeBalance) -> Line:
-    row = summary.node_row(one)
-    return one.node, " ".join(filter(None, (one.kind, one.part))), _terms(row)
+def _of_node(balance: NodeBalance) -> Line:
+    row = summary.node_row(balance)
+    return balance.node, " ".join(filter(None, (balance.kind, balance.part))), _terms(row)
 
 
-def _of_durable(one: DurableBalance) -> Line:
-    row = summary.durable_row(one)
-    return f"{one.node} {one.durable}", one.part, _terms(row)
+def _of_durable(balance: DurableBalance) -> Line:
+    row = summary.durable_row(balance)
+    return f"{balance.node} {balance.durable}", balance.part, _terms(row)
 
 
 def _terms(row: dict[str, str | int]) -> dict[str, int]:
@@ -108,4 +108,4 @@ def _sum(terms: dict[str, int]) -> Iterator[str]:
         if value:
             sign = (" - " if value < 0 else " + ") if sides[side] else "-" if value < 0 else ""
             sides[side] += f"{sign}<span{kind}>{abs(value):,} {escape(_WORDS.get(word, word))}</span>"
-    yield " = ".join(each or "0" for each in sides)
+    yield " = ".join(half or "0" for half in sides)

@@ -32,12 +32,12 @@ class Check:
 
 
 def checks(result: Result) -> Iterator[str]:
-    counts = {one.code: one.count for one in result.findings.classes}
+    counts = {report.code: report.count for report in result.findings.classes}
     yield '<h2 id="checked">What was checked, and what could not be</h2>'
 
     def row(check: Check) -> list[str]:
-        found = [code for code in check.codes if counts.get(code)]
-        links = ", ".join(f'<a href="#{code}">{code}</a> {counts[code]:,}' for code in found)
+        codes = [code for code in check.codes if counts.get(code)]
+        links = ", ".join(f'<a href="#{code}">{code}</a> {counts[code]:,}' for code in codes)
         nothing = '<span class="good">nothing</span>'
         if check.left:
             nothing = '<span class="warn">nothing, as far as it was checked</span>'
@@ -50,7 +50,7 @@ def checks(result: Result) -> Iterator[str]:
 
     columns = ("question", "on", "found", "could not be checked")
     yield from table("checks", columns, map(row, all_checks(result)), "stack")
-    unread = [one.words for one in result.landed.extent.unread]
+    unread = [gap.words for gap in result.landed.extent.unread]
     if unread:
         listed = "".join(f"<li>{escape(words)}</li>" for words in unread[:_LINES])
         yield f'<p class="warn">{plural(len(unread), "source")} could not be read:</p><ul>{listed}</ul>'
@@ -63,10 +63,10 @@ def all_checks(result: Result) -> list[Check]:
 
 def _of_deliveries(result: Result) -> Iterator[Check]:
     tallies, sheet = result.judgement.tallies, result.sheet
-    publishes = sum(one.count for one in tallies if one.direction == "publish")
-    others = sum(one.count for one in tallies if one.direction != "publish")
-    unseen = [f"{sum(one.unread for one in sheet.nodes):,} answered as stored in what could not be read"]
-    unproven = [f"{sum(one.unproven for one in sheet.nodes):,} events without evidence of their publishing"]
+    publishes = sum(tally.count for tally in tallies if tally.direction == "publish")
+    others = sum(tally.count for tally in tallies if tally.direction != "publish")
+    unseen = [f"{sum(node.unread for node in sheet.nodes):,} answered as stored in what could not be read"]
+    unproven = [f"{sum(node.unproven for node in sheet.nodes):,} events without evidence of their publishing"]
     left = [words for words in unseen + unproven if not words.startswith("0 ")]
     yield Check(
         "Is each message that was accepted in its store, once, in order, and no other?", ("P1", "P2", "P3", "P4", "P6"),
@@ -85,7 +85,7 @@ def _of_deliveries(result: Result) -> Iterator[Check]:
 
 def _of_events(result: Result) -> Iterator[Check]:
     catalog, sheet, extent = result.judgement.catalog, result.sheet, result.landed.extent
-    entitled = sum(one.entitled for one in sheet.durables)
+    entitled = sum(durable.entitled for durable in sheet.durables)
     hidden = [f"{plural(len(catalog.hidden), 'store')}: some events could not be read"] if catalog.hidden else []
     yield Check(
         "Has each event of a queue or durable ended once, or is it there?", ("A4", "A5", "A13", "S1"),
@@ -125,5 +125,5 @@ def _of_the_realm(result: Result) -> Iterator[Check]:
 
 
 def _unread(result: Result, kind: str) -> list[str]:
-    found = result.landed.extent.unread_of(f"{result.realm.prefix}.{kind}")
-    return [] if found is None else [found.words]
+    gap = result.landed.extent.unread_of(f"{result.realm.prefix}.{kind}")
+    return [] if gap is None else [gap.words]

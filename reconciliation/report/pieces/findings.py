@@ -24,37 +24,37 @@ State = Mapping[str, str]
 def findings(result: Result) -> Iterator[str]:
     """Anomalies."""
     yield '<h2 id="findings">What is wrong</h2>'
-    classes = [one for one in result.findings.classes if is_anomaly(one.code)]
+    classes = [report for report in result.findings.classes if is_anomaly(report.code)]
     if not classes:
         yield '<p class="soft">Nothing that was looked at. What was, and what was not, stands below.</p>'
         return
     states = _states(result.since)
-    for one in classes:
-        yield from _class(one, _of(result, one.code), states, result.window.name)
+    for report in classes:
+        yield from _class(report, _of(result, report.code), states, result.window.name)
 
 
 def informational(result: Result) -> Iterator[str]:
     """What is no anomaly, and still worth a word."""
-    classes = [one for one in result.findings.classes if not is_anomaly(one.code)]
+    classes = [report for report in result.findings.classes if not is_anomaly(report.code)]
     if classes:
         yield "<h2>No anomalies</h2><p>They do not change the verdict.</p>"
-        for one in classes:
-            yield from _class(one, _of(result, one.code), {}, result.window.name)
+        for report in classes:
+            yield from _class(report, _of(result, report.code), {}, result.window.name)
 
 
 def _of(result: Result, code: str) -> list[Cause]:
     return [cause for cause in result.findings.causes if cause.code == code]
 
 
-def _class(one: ClassReport, causes: Sequence[Cause], states: State, window: str) -> Iterator[str]:
-    kind = CLASSES[one.code]
+def _class(report: ClassReport, causes: Sequence[Cause], states: State, window: str) -> Iterator[str]:
+    kind = CLASSES[report.code]
     known = sum(cause.count - cause.open for cause in causes)
-    yield f'<article id="{one.code}"><h3>{one.code} {escape(kind.name)} '
+    yield f'<article id="{report.code}"><h3>{report.code} {escape(kind.name)} '
     yield f'<span class="badge {kind.severity}">{SEVERITY_WORDS[kind.severity]}</span>'
-    yield f'<span class="count">{one.count:,}{f"<small>{known:,} acknowledged</small>" if known else ""}</span></h3>'
-    subject = "Something" if one.code == INCOMPLETE else "This delivery"
+    yield f'<span class="count">{report.count:,}{f"<small>{known:,} acknowledged</small>" if known else ""}</span></h3>'
+    subject = "Something" if report.code == INCOMPLETE else "This delivery"
     yield f'<p>{escape(f"{subject} {kind.meaning}.")}</p><p class="do">{escape(kind.action)}</p>'
-    path = f"report/window={window}/class={one.code}/"
+    path = f"report/window={window}/class={report.code}/"
     yield f'<p class="soft">Every message of it: <code>{escape(path)}</code>, as Parquet.</p>'
     groups = _grouped(causes, states)
     for words, group in groups[:CAUSES_MAX]:
@@ -68,24 +68,24 @@ def _class(one: ClassReport, causes: Sequence[Cause], states: State, window: str
 
 def _grouped(causes: Sequence[Cause], states: State) -> list[tuple[str, list[Cause]]]:
     """By what is said. What is new comes first, then what is of most messages that are not acknowledged."""
-    found: dict[str, list[Cause]] = {}
+    groups: dict[str, list[Cause]] = {}
     for cause in causes:
-        found.setdefault(cause.words, []).append(cause)
+        groups.setdefault(cause.words, []).append(cause)
 
     def weight(cause: Cause) -> tuple[bool, int, int]:
         return cause.id not in states, -cause.open, -cause.count
 
-    for group in found.values():
+    for group in groups.values():
         group.sort(key=lambda cause: (weight(cause), cause.place))
-    return sorted(found.items(), key=lambda item: (weight(item[1][0]), item[0]))
+    return sorted(groups.items(), key=lambda item: (weight(item[1][0]), item[0]))
 
 
 def _cause(words: str, group: Sequence[Cause], states: State) -> Iterator[str]:
     first = group[0]
-    said = first.examples[0]["detail"] if first.examples else words
+    text = first.examples[0]["detail"] if first.examples else words
     times = [at for cause in group for at in (cause.at_first, cause.at_last) if at is not None]
     yield f'<section class="cause"><p class="said"><span class="count">{plural(sum(c.count for c in group), "message")}'
-    yield f"</span>{escape(said)}</p>"
+    yield f"</span>{escape(text)}</p>"
     places = list(dict.fromkeys(cause.place for cause in group if cause.place))
     where = f"in {some(places)}" if places else "in the realm"
     state = states.get(first.id, "") if len(group) == 1 else _state_of_all(group, states)
@@ -139,13 +139,13 @@ def _summary(group: Sequence[Cause]) -> str:
 def _places(group: Sequence[Cause], states: State) -> Iterator[str]:
     def row(cause: Cause) -> list[str]:
         known = f"<small>{cause.count - cause.open:,} acknowledged</small>" if cause.open < cause.count else ""
-        of = ", ".join(cause.members.parts()[:10])
+        members = ", ".join(cause.members.parts()[:10])
         return [
             f'<code class="id">{cause.id}</code>',
             f"{escape(cause.node) or '-'}",
             " ".join(filter(None, (escape(cause.part), escape(cause.durable)))) or "-",
             f"{number(cause.count)}{known}",
-            f"{escape(of)} {states.get(cause.id, '')}",
+            f"{escape(members)} {states.get(cause.id, '')}",
         ]
 
     columns = ("finding", "node", "partition or level, durable", "#messages", "EIDs, or deliveries")
@@ -159,9 +159,9 @@ def _places(group: Sequence[Cause], states: State) -> Iterator[str]:
 def _states(since: Comparison) -> State:
     if since.before is None:
         return {}
-    new = {one.cause.id: '<span class="badge new">new</span>' for one in since.new}
-    grown = {one.cause.id: f'<span class="badge new">{one.more:,} more than before</span>' for one in since.grown}
-    again = {one.cause.id: '<span class="badge new">not acknowledged any more</span>' for one in since.reopened}
+    new = {diff.cause.id: '<span class="badge new">new</span>' for diff in since.new}
+    grown = {diff.cause.id: f'<span class="badge new">{diff.more:,} more than before</span>' for diff in since.grown}
+    again = {diff.cause.id: '<span class="badge new">not acknowledged any more</span>' for diff in since.reopened}
     return new | grown | again
 
 

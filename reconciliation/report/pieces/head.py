@@ -16,8 +16,8 @@ def head(result: Result) -> Iterator[str]:
     verdict, landed, judgement = result.verdict, result.landed, result.judgement
     state = "good" if verdict.clean else "warn" if verdict.passes else "bad"
     words = escape(verdict.sentence)
-    for one in result.findings.classes:
-        words = words.replace(f"({one.code})", f'(<a href="#{one.code}">{one.code}</a>)')
+    for report in result.findings.classes:
+        words = words.replace(f"({report.code})", f'(<a href="#{report.code}">{report.code}</a>)')
     yield "<header>\n<h1>realmgate reconciliation</h1>"
     yield f'<div class="strip {state}" role="status"><strong>{escape(verdict.title.capitalize())}</strong>{words}</div>'
     yield f'<p class="since"><a href="#trend">{escape(since.heading(result.since))}</a></p>'
@@ -35,16 +35,16 @@ def head(result: Result) -> Iterator[str]:
 
 def _tiles(result: Result) -> Iterator[tuple[str, str, str]]:
     judgement, findings, sheet = result.judgement, result.findings, result.sheet
-    judged = sum(one.count for one in judgement.tallies)
+    judged = sum(tally.count for tally in judgement.tallies)
     stored = sum(counts.get("events", 0) for (_, durable), counts in judgement.counts.items() if durable is None)
     states = [run.state for run in judgement.runs]
     words = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
     last = max((run.at_last for run in judgement.runs), default=0)
-    informational = sum(one.count for one in findings.classes if not is_anomaly(one.code))
+    informational = sum(report.count for report in findings.classes if not is_anomaly(report.code))
     counting = findings.anomalies - result.verdict.acknowledged
     notes = [f"{result.verdict.acknowledged:,} acknowledged"] if result.verdict.acknowledged else []
     yield "Anomalies", f"{counting:,}", ", ".join([*notes, f"{informational:,} informational"])
     yield "Difference in the books", f"{sheet.difference:,}", "closes" if not sheet.difference else "does not close"
     yield "Outcomes judged", f"{judged:,}", f"until {readable(last)}" if last else "none yet"
-    yield "Events in the stores", f"{stored:,}", plural(len({one.node for one in sheet.nodes}), "node")
+    yield "Events in the stores", f"{stored:,}", plural(len({node.node for node in sheet.nodes}), "node")
     yield "Gateway runs", f"{len(states):,}", words or "none"

@@ -32,7 +32,7 @@ def _lists(result: Result) -> Iterator[str]:
     )
     yield from table("runs of gateways", ("run", "state", "#judged below seq", "from", "to"), of_runs)
     of_ranges = (
-        [f"<code>{escape(one.topic)}</code>", f"{one.partition}", f"{one.first:,}", f"{one.end:,}"] for one in ranges
+        [f"<code>{escape(row.topic)}</code>", f"{row.partition}", f"{row.first:,}", f"{row.end:,}"] for row in ranges
     )
     yield from table("offsets that were read", ("topic", "#partition", "#from", "#to"), of_ranges)
     left = len(result.judgement.runs) - len(runs) + len(result.landed.extent.ranges) - len(ranges)

@@ -22,13 +22,13 @@ def matrix(result: Result) -> Iterator[str]:
         yield '<p class="soft">No delivery met an error.</p>'
         return
     earlier = [
-        {(one["condition"], one["code"]): one["deliveries"] for one in step.record.errors}
+        {(error["condition"], error["code"]): error["deliveries"] for error in step.record.errors}
         for step in result.earlier[-RUNS:]
     ]
 
     def row(item: tuple[tuple[str, str], Cell]) -> list[str]:
         (condition, code), cell = item
-        counts = [each.get((condition, code), 0) for each in earlier]
+        counts = [errors.get((condition, code), 0) for errors in earlier]
         words = f"<small>{escape('; '.join(sorted(cell.words)[:3]))}</small>" if cell.words else ""
         return [
             f"<code>{escape(condition)}</code>",

@@ -15,12 +15,12 @@ Part = tuple[str, int, str]
 
 def picture(sheet: Balance) -> Iterator[str]:
     """Nothing where there is nothing to show."""
-    told, held = _sides(sheet)
-    longest = max(_length(told), _length(held))
+    answers, held = _sides(sheet)
+    longest = max(_length(answers), _length(held))
     if not longest:
         return
     yield '<div class="picture">'
-    yield from _bar("Told to publishers", told, longest)
+    yield from _bar("Told to publishers", answers, longest)
     yield from _bar("In the stores", held, longest)
     became = _became(sheet)
     if _length(became):
@@ -30,13 +30,13 @@ def picture(sheet: Balance) -> Iterator[str]:
 
 def _sides(sheet: Balance) -> tuple[list[Part], list[Part]]:
     total = Counter[str]()
-    for one in sheet.nodes:
+    for node in sheet.nodes:
         for name in ("accepted", "indeterminate", "in_flight", "copied", "older", "native", "unproven", "stored",
                      "retained_out", "unread"):  # fmt: skip
-            total[name] += getattr(one, name)
-        total["surplus"] += max(0, one.anomalies)
-        total["lost"] += max(0, -one.anomalies)
-    told = [
+            total[name] += getattr(node, name)
+        total["surplus"] += max(0, node.anomalies)
+        total["lost"] += max(0, -node.anomalies)
+    answers = [
         ("accepted", total["accepted"] - total["lost"], "one"),
         ("accepted and lost", total["lost"], "bad"),
         ("indeterminate", total["indeterminate"], "four"),
@@ -53,7 +53,7 @@ def _sides(sheet: Balance) -> tuple[list[Part], list[Part]]:
         ("not readable", total["unread"], "bad"),
         ("missing", total["lost"], "bad"),
     ]
-    return told, held
+    return answers, held
 
 
 def _became(sheet: Balance) -> list[Part]:
@@ -64,7 +64,7 @@ def _became(sheet: Balance) -> list[Part]:
     )  # fmt: skip
     words = {"dead_lettered": "dead letters", "early": "ended before stored", "retained_out": "lost by retention"}
     return [
-        (words.get(name, name), sum(getattr(one, name) for one in sheet.durables), colour) for name, colour in names
+        (words.get(name, name), sum(getattr(queue, name) for queue in sheet.durables), colour) for name, colour in names
     ]
 
 
@@ -74,9 +74,9 @@ def _length(parts: Sequence[Part]) -> int:
 
 def _bar(title: str, parts: Sequence[Part], longest: int) -> Iterator[str]:
     there = [part for part in parts if part[1] > 0]
-    said = "; ".join(f"{count:,} {name}" for name, count, _ in there) or "nothing"
+    text = "; ".join(f"{count:,} {name}" for name, count, _ in there) or "nothing"
     yield f"<figure><figcaption>{title}: {plural(_length(parts), 'event')}</figcaption>"
-    yield f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{title}: {said}">'
+    yield f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{title}: {text}">'
     at = 0.0
     for name, count, colour in there:
         width = max(count / longest * WIDTH, 2.0)  # what is there can be seen

@@ -10,7 +10,7 @@ RUNS = 30
 _HEIGHT, _BAR = 24, 6
 
 
-def spark_line(counts: Sequence[int], of: str) -> str:
+def spark_line(counts: Sequence[int], subject: str) -> str:
     """The oldest first; the last is of this reconciliation. What is not 0 can be seen."""
     if len(counts) < 2:
         return '<span class="soft">none</span>'
@@ -21,6 +21,6 @@ def spark_line(counts: Sequence[int], of: str) -> str:
         for at, count in enumerate(counts)
         if (height := max(count / most * _HEIGHT, 2.0 if count else 0.0))
     )
-    said = escape(f"{of}: {', '.join(f'{count:,}' for count in counts)}")
+    label = escape(f"{subject}: {', '.join(f'{count:,}' for count in counts)}")
     width = len(counts) * _BAR
-    return f'<svg class="line" width="{width}" height="{_HEIGHT}" role="img" aria-label="{said}">{bars}</svg>'
+    return f'<svg class="line" width="{width}" height="{_HEIGHT}" role="img" aria-label="{label}">{bars}</svg>'

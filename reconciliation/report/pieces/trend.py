@@ -26,7 +26,7 @@ def trend(result: Result) -> Iterator[str]:
     yield from (f'<p class="note">{escape(words)}</p>' for words in result.damaged)
     yield f"<p>{escape(since.heading(result.since))}</p>"
     if result.since.gone:
-        names = ", ".join(one.id for one in result.since.gone[:SHOWN])
+        names = ", ".join(cause.id for cause in result.since.gone[:SHOWN])
         more = f" and {len(result.since.gone) - SHOWN:,} more" if len(result.since.gone) > SHOWN else ""
         yield f"<p>Gone: {escape(names)}{more}.</p>"
     if result.since.books:
@@ -36,7 +36,7 @@ def trend(result: Result) -> Iterator[str]:
     if len(steps) < 2:
         return
     yield f"<p>Anomalies of {plural(len(steps), 'reconciliation')}, those that are acknowledged left out: "
-    yield spark_line([one.record.open for one in steps], "anomalies") + "</p>"
+    yield spark_line([step.record.open for step in steps], "anomalies") + "</p>"
     columns = ("when", "verdict", "#anomalies", "#acknowledged", "#new", "#grown", "#gone", "#difference")
     yield from table("reconciliations", columns, map(_row, reversed(steps[-SHOWN:])), "stack")
     yield "".join(f"<p>{command(words)}</p>" for words in COMMANDS)

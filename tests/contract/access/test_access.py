@@ -170,14 +170,14 @@ def test_many_changes_read_together_are_one(start: Start) -> None:
     realm = start(RealmLimits(metadata_interval_s=3600.0))
     realm.turn()
     nodes = [realm.create(f"node-{number}") for number in range(20)]
-    told: list[None] = []
-    realm.realm.authorizer.on_changed.append(lambda: told.append(None))
+    changes: list[None] = []
+    realm.realm.authorizer.on_changed.append(lambda: changes.append(None))
     for node in nodes:
         set_properties(realm.log, realm.prefix, node.name, lambda p: replace(p, acl=(grant("*", "peek"),)), realm.clock)
     assert realm.find("node-0") is not None
     assert [realm.realm.may_publish(node, ALICE) for node in nodes] == ["access-denied"] * 20
     realm.turn()
-    assert len(told) == 1
+    assert len(changes) == 1
 
 
 def test_grants_survive_a_restart_and_a_deleted_nodes_grants_do_not(start: Start) -> None:

@@ -68,7 +68,7 @@ def refusal(answer: Subscribed | DurablesFound) -> tuple[str, str]:
 
 def owners(realm: RealmProcess) -> dict[str, str]:
     """By node, as the records have it."""
-    return {each.node: each.owner for each in realm_metadata(realm.log, realm.prefix).durables.values()}
+    return {durable.node: durable.owner for durable in realm_metadata(realm.log, realm.prefix).durables.values()}
 
 
 def find(realm: RealmProcess, subject: Subject) -> DurablesFound:
@@ -142,12 +142,12 @@ def test_a_shared_one_has_links_of_its_user_only(realm: RealmProcess) -> None:
 def test_of_two_users_that_begin_it_at_once_one_has_it(realm: RealmProcess) -> None:
     node = realm.create("news", "channel")
     lapsing = replace(SHARED, expiry="link-detach", timeout_s=1)
-    asked = [ask(realm, node, subject, terms) for subject, terms in ((ALICE, SHARED), (BOB, lapsing))]
-    first, second = (realm.subscribed_to(owner) for owner in asked)
+    requests = [ask(realm, node, subject, terms) for subject, terms in ((ALICE, SHARED), (BOB, lapsing))]
+    first, second = (realm.subscribed_to(owner) for owner in requests)
     assert first.answer == "ready"
     assert refusal(second) == OTHERS
     assert owners(realm) == {"news": "alice"}
-    assert [each.terms for each in realm.realm.durables()] == [SHARED], "nor has the other one changed it"
+    assert [durable.terms for durable in realm.realm.durables()] == [SHARED], "nor has the other one changed it"
 
 
 def test_one_of_an_earlier_release_belongs_to_the_first_user_with_a_login(start: Start) -> None:
@@ -210,7 +210,7 @@ def test_who_looks_for_it_by_name_finds_his_own(realm: RealmProcess) -> None:
     leave(of(realm, news, ALICE))
     assert refusal(find(realm, BOB)) == OTHERS
     leave(of(realm, more, BOB))
-    assert [each.node for each in find(realm, BOB).durables] == ["more"]
+    assert [record.node for record in find(realm, BOB).durables] == ["more"]
     [durable] = find(realm, ALICE).durables
     assert unsubscribe(realm, durable) == "done"
     assert owners(realm) == {"more": "bob"}
@@ -233,8 +233,8 @@ def test_while_it_is_being_deleted_another_user_waits_and_begins_one(realm: Real
     [durable] = find(realm, ALICE).durables
     ended = object()
     realm.realm.unsubscribe(durable, ended)
-    asked = ask(realm, node, BOB)
-    bob = realm.subscribed_to(asked)
+    request = ask(realm, node, BOB)
+    bob = realm.subscribed_to(request)
     assert bob.subscription is not None, bob
     assert Consumer(realm, bob.subscription).drain() == []
     assert owners(realm) == {"news": "bob"}

@@ -96,18 +96,18 @@ def test_without_a_dead_letter_node_it_is_discarded(realm: RealmProcess) -> None
 
 def test_a_dead_letter_is_none_twice(realm: RealmProcess) -> None:
     """Two nodes that name each other: nothing goes round."""
-    one = create(realm, "one", Properties(dead_letter="two"))
+    node = create(realm, "one", Properties(dead_letter="two"))
     two = create(realm, "two", Properties(dead_letter="one"))
-    eids = realm.publish(one, bodies(2))
+    eids = realm.publish(node, bodies(2))
     fresh = realm.publish(two, bodies(1))
-    first, second = realm.consumer(one), realm.consumer(two)
+    first, second = realm.consumer(node), realm.consumer(two)
     first.receive(2)
     assert first.settle("dead-letter", eids, reason="rejected") == "done"
     letters = second.receive(3)
     assert fresh[0] in letters
     assert second.settle("dead-letter", letters, reason="rejected") == "done"
     assert first.receive(1) and first.drain() == [] and second.drain() == []
-    assert len(stored(realm, one, 3)) == 3  # two of its own, and the one that had not been a letter
+    assert len(stored(realm, node, 3)) == 3  # two of its own, and the one that had not been a letter
     assert realm.has_ended(two, letters)
 
 

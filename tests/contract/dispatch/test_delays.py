@@ -101,8 +101,8 @@ def test_delays_grow_with_the_attempts_of_each_event(realm: RealmProcess) -> Non
     consumer.receive(12)
     assert [consumer.failed[eid] for eid in eids] == [3] * 6 + [2] * 6
     for part in node.parts:
-        asked = sorted(entry["not_before"] for entry in entries(realm, "return") if entry["store"] == part.store)
-        assert asked[-1] - asked[-2] == 80 - 40
+        times = sorted(entry["not_before"] for entry in entries(realm, "return") if entry["store"] == part.store)
+        assert times[-1] - times[-2] == 80 - 40
     assert realm.answers == []
 
 

@@ -21,14 +21,14 @@ TTL_MS = 60_000  # passes when a test says so
 
 def expired(realm: RealmProcess, node: Node, count: int) -> list[int]:
     """The places of what the journal calls expired."""
-    found: list[int] = []
+    places: list[int] = []
 
     def there() -> bool:
-        found[:] = places_in(node, entries(realm, "expired"))
-        return len(found) >= count
+        places[:] = places_in(node, entries(realm, "expired"))
+        return len(places) >= count
 
     realm.until(there, f"{count} expired events in the journal")
-    return sorted(found)
+    return sorted(places)
 
 
 def test_a_node_lets_events_live_so_long(realm: RealmProcess) -> None:

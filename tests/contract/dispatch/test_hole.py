@@ -18,8 +18,8 @@ EVENTS = 3_000
 
 def durables(realm: RealmProcess) -> list[DurableMetrics]:
     """Of each store, in the order of the partitions."""
-    found = [each for each in realm.realm.metrics.durables() if each is not None]
-    return sorted(found, key=lambda each: each.partition)
+    metrics = [durable for durable in realm.realm.metrics.durables() if durable is not None]
+    return sorted(metrics, key=lambda durable: durable.partition)
 
 
 def test_a_hole_at_the_first_event_is_held_and_seen_and_survives_a_kill(start: Start) -> None:
@@ -35,8 +35,8 @@ def test_a_hole_at_the_first_event_is_held_and_seen_and_survives_a_kill(start: S
     for at in range(0, EVENTS, 300):
         consumer.acknowledge(rest[at : at + 300])
     above = [(eids_of(some)[0] + 1, 1, 1) for _, some in sorted(eids.items())]  # some logs leave EIDs out at the bottom
-    assert [(each.low + each.hole, each.ranges, each.links) for each in durables(first)] == above
-    assert all(each.hole >= 1 for each in durables(first))
+    assert [(durable.low + durable.hole, durable.ranges, durable.links) for durable in durables(first)] == above
+    assert all(durable.hole >= 1 for durable in durables(first))
     first.kill()
     second = start(limits)
     again = second.consumer(node)
@@ -45,4 +45,4 @@ def test_a_hole_at_the_first_event_is_held_and_seen_and_survives_a_kill(start: S
     assert again.drain() == []
     again.acknowledge(heads)
     ends = [(eids_of(some)[-1] + 1, 0, 0) for _, some in sorted(eids.items())]
-    assert [(each.low, each.hole, each.ranges) for each in durables(second)] == ends
+    assert [(durable.low, durable.hole, durable.ranges) for durable in durables(second)] == ends

@@ -74,9 +74,9 @@ def test_an_event_that_is_not_due_outlives_a_kill_and_blocks_no_other(start: Sta
     consumer.acknowledge(given)
     first.kill()
     second = start()
-    found = second.find("orders")
-    assert found is not None
-    again = second.consumer(found)
+    queue = second.find("orders")
+    assert queue is not None
+    again = second.consumer(queue)
     assert again.drain() == []
     wait(second, 60_000)
     assert by_store(again.receive(2)) == by_store([eids[0], eids[2]])
@@ -96,37 +96,37 @@ def test_no_more_waits_than_there_is_room_for(start: Start) -> None:
 
 def test_a_group_is_one_links_and_what_waits_for_it_comes_in_order(realm: RealmProcess) -> None:
     node = realm.create("orders")
-    one, other = realm.consumer(node), realm.consumer(node)
+    consumer, other = realm.consumer(node), realm.consumer(node)
     stores = node.partitions
     (first,) = publish_each(realm, node, ";Ga")
-    assert sorted(one.receive(stores)) == first
+    assert sorted(consumer.receive(stores)) == first
     a, b, more_a, none, more_b = publish_each(realm, node, ";Ga", ";Gb", ";Ga", "", ";Gb")
     assert by_store(other.receive(3 * stores)) == by_store([*b, *none, *more_b])
-    assert one.settle("return", first) == "done"
+    assert consumer.settle("return", first) == "done"
     assert other.drain() == [], "it is looked at, and kept for the one"
-    assert by_store(one.receive(3 * stores)) == by_store([*first, *a, *more_a])
-    one.subscription.close()
+    assert by_store(consumer.receive(3 * stores)) == by_store([*first, *a, *more_a])
+    consumer.subscription.close()
     assert by_store(other.receive(3 * stores)) == by_store([*first, *a, *more_a]), "with its link a group is anybody's"
 
 
 def test_what_a_link_sent_elsewhere_leaves_its_group(realm: RealmProcess) -> None:
     node = realm.create("orders")
-    one, other = realm.consumer(node), realm.consumer(node)
+    consumer, other = realm.consumer(node), realm.consumer(node)
     first, second = publish_each(realm, node, ";Ga", ";Ga")
-    assert by_store(one.receive(2 * node.partitions)) == by_store([*first, *second])
-    assert one.settle("return", first, failed=True, undeliverable_here=True) == "done"
+    assert by_store(consumer.receive(2 * node.partitions)) == by_store([*first, *second])
+    assert consumer.settle("return", first, failed=True, undeliverable_here=True) == "done"
     assert by_store(other.receive(node.partitions)) == by_store(first)
 
 
 def test_a_purge_takes_what_is_kept_for_a_link_and_what_is_not_due(realm: RealmProcess) -> None:
     node = realm.create("orders")
-    one, other = realm.consumer(node), realm.consumer(node)
+    consumer, other = realm.consumer(node), realm.consumer(node)
     (first,) = publish_each(realm, node, ";Ga")
-    assert by_store(one.receive(node.partitions)) == by_store(first)
+    assert by_store(consumer.receive(node.partitions)) == by_store(first)
     publish_each(realm, node, ";Ga", due_in(realm, 60_000), ";Ga")
     assert other.drain() == []
     in_each_store(realm, "purge", node)
-    assert one.drain() == [] and other.drain() == []
+    assert consumer.drain() == [] and other.drain() == []
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("queue", "queue"), ("channel", "plain"), ("channel", "durable")])
@@ -155,11 +155,11 @@ def test_a_drain_is_not_over_while_its_reader_is_opened_anew(
 def test_a_drain_is_over_when_all_that_was_stored_was_looked_at(realm: RealmProcess) -> None:
     """Also where the reader lags: never before the link was given what had been published."""
     node, news = realm.create("orders"), realm.create("news", "channel")
-    for each, mode in ((node, "queue"), (news, "plain")):
-        consumer = realm.consumer(each, mode)  # type: ignore[arg-type]
+    for target, mode in ((node, "queue"), (news, "plain")):
+        consumer = realm.consumer(target, mode)  # type: ignore[arg-type]
         for _ in range(5):
-            (eids,) = publish_each(realm, each, "")
-            visible(realm, each, eids)
+            (eids,) = publish_each(realm, target, "")
+            visible(realm, target, eids)
             got: list[int] = []
 
             def searched(got: list[int] = got, consumer: object = consumer) -> bool:

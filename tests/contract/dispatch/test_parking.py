@@ -101,7 +101,7 @@ def test_a_durable_is_woken_when_its_place_was_moved(realm: RealmProcess) -> Non
     consumer = sleeper.consumer
     consumer.acknowledge(consumer.receive(5))
     sleeper.park()
-    assert {told.answer for told in in_each_store(realm, "purge", node)} == {"done"}
+    assert {answer.answer for answer in in_each_store(realm, "purge", node)} == {"done"}
     eids = realm.publish(node, bodies(1))
     assert sleeper.wakes().receive(1) == eids
 

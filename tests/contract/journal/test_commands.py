@@ -27,7 +27,7 @@ pytestmark = SPREAD
 
 
 def answers(done: list[Commanded]) -> set[str]:
-    return {each.answer for each in done}
+    return {reply.answer for reply in done}
 
 
 def heads(places: dict[int, list[int]], count: int) -> list[int]:
@@ -53,7 +53,7 @@ def test_a_purged_queue_gives_only_what_comes_later(start: Start) -> None:
     visible(realm, node, eids)
     purged = in_each_store(realm, "purge", node)
     assert answers(purged) == {"done"}
-    assert sum(each.count for each in purged) >= 20
+    assert sum(reply.count for reply in purged) >= 20
     consumer = realm.consumer(node)
     later = realm.publish(node, bodies(3))
     assert by_store(consumer.receive(3)) == by_store(later)
@@ -73,8 +73,8 @@ def test_what_consumers_have_is_not_purged(realm: RealmProcess) -> None:
     had = consumer.receive(5)
     visible(realm, node, eids)
     held = {at: f"{len(some)} events that consumers have stay theirs" for at, some in by_store(had).items()}
-    told = [(each.answer, each.detail) for each in in_each_store(realm, "purge", node)]
-    assert told == [("done", held.get(part.partition, "")) for part in node.parts]
+    replies = [(reply.answer, reply.detail) for reply in in_each_store(realm, "purge", node)]
+    assert replies == [("done", held.get(part.partition, "")) for part in node.parts]
     consumer.acknowledge(had[1:])
     assert consumer.settle("return", had[:1]) == "done"
     assert consumer.receive(1) == had[:1]
@@ -126,14 +126,14 @@ def test_moved_events_are_ended_here_and_kept_there(start: Start) -> None:
     consumer.acknowledge([eid for some in eids.values() for eid in some[3:5]])
     visible(realm, node, published)
     moved = in_each_store(realm, "move", node, count=7, to="dead")
-    assert [(each.answer, each.count) for each in moved] == [("done", 7)] * stores
+    assert [(reply.answer, reply.count) for reply in moved] == [("done", 7)] * stores
     assert answers(in_each_store(realm, "move", node, to="nowhere")) == {"not-found"}
     assert answers(in_each_store(realm, "move", node, to="orders")) == {"unexpected"}
     there = realm.consumer(dead)
     first = {at: [consumer.bodies[eid] for eid in (*some[1:3], *some[5:10])] for at, some in eids.items()}
     got = by_store(there.receive(7 * stores))
     assert {at: fold(there, some) for at, some in got.items()} == first, "each in the store of the same number"
-    assert [each.count for each in in_each_store(realm, "move", node, to="dead")] == [10] * stores
+    assert [reply.count for reply in in_each_store(realm, "move", node, to="dead")] == [10] * stores
     assert len(there.receive(10 * stores)) == 10 * stores
     assert consumer.drain() == []
     consumer.acknowledge(heads(eids, 1))
@@ -312,12 +312,12 @@ def test_a_node_whose_deletion_was_cut_short_is_as_it_was(start: Start, monkeypa
     assert (answer.answer, "give the command again" in answer.detail) == ("unavailable", True)
     realm.kill()
     later = start()
-    found = later.find("orders")
-    assert found == node
-    again = later.consumer(found)
+    queue = later.find("orders")
+    assert queue == node
+    again = later.consumer(queue)
     assert again.receive(1) == eids[:1]
     assert again.drain() == []
-    assert later.command("delete-node", found, "").answer == "done"
+    assert later.command("delete-node", queue, "").answer == "done"
     assert later.find("orders") is None
 
 

@@ -35,19 +35,19 @@ SOON = RealmLimits(count_interval_s=0.05, count_round_s=0.1, count_records=7, pr
 
 def counts(realm: RealmProcess, node: Node, durable: str = QUEUE) -> MessageCounts | None:
     """As metrics show it, all stores together. None: they are being counted."""
-    found = [
-        one.counts
-        for one in realm.realm.metrics.durables()
-        if one is not None and (one.node, one.durable) == (node.name, durable)
+    numbers = [
+        row.counts
+        for row in realm.realm.metrics.durables()
+        if row is not None and (row.node, row.durable) == (node.name, durable)
     ]
-    assert len(found) == node.partitions
-    known = [one for one in found if one is not None]
-    return reduce(add, known) if len(known) == len(found) else None
+    assert len(numbers) == node.partitions
+    known = [number for number in numbers if number is not None]
+    return reduce(add, known) if len(known) == len(numbers) else None
 
 
 def stored(realm: RealmProcess, node: Node) -> int | None:
-    found = [one.stored for one in realm.realm.metrics.nodes() if one is not None and one.node == node.name]
-    return sum(one for one in found if one is not None) if None not in found else None
+    numbers = [row.stored for row in realm.realm.metrics.nodes() if row is not None and row.node == node.name]
+    return sum(number for number in numbers if number is not None) if None not in numbers else None
 
 
 def lag(realm: RealmProcess, node: Node, group: str) -> int:
@@ -113,7 +113,7 @@ def test_a_queue_without_a_consumer_has_its_numbers_and_its_group(realm: RealmPr
     assert there is not None
     later.until(lambda: counts(later, there) == MessageCounts(8, 8, 0, 0), "the number")
     later.until(lambda: lag(later, there, "queue.orders") == 8, "the group")
-    links = [each.links for each in later.realm.metrics.durables() if each is not None]
+    links = [durable.links for durable in later.realm.metrics.durables() if durable is not None]
     assert links == [0] * node.partitions, "no consumer opened it"
 
 
@@ -122,15 +122,15 @@ HOUR_S = 3600
 
 def ages_h(realm: RealmProcess) -> dict[str, float | None]:
     """Of the oldest message of each node and durable, in whole hours; None: it is not known of a store."""
-    found: dict[str, list[float | None]] = {}
-    for one in realm.realm.metrics.nodes():
-        if one is not None:
-            found.setdefault(one.node, []).append(one.oldest_s)
-    for each in realm.realm.metrics.durables():
-        if each is not None:
-            found.setdefault(f"{each.node} {each.durable}", []).append(each.oldest_s)
-    known = {name: [age for age in ages if age is not None] for name, ages in found.items()}
-    return {name: max(ages) // HOUR_S if len(ages) == len(found[name]) else None for name, ages in known.items()}
+    oldest: dict[str, list[float | None]] = {}
+    for node in realm.realm.metrics.nodes():
+        if node is not None:
+            oldest.setdefault(node.node, []).append(node.oldest_s)
+    for durable in realm.realm.metrics.durables():
+        if durable is not None:
+            oldest.setdefault(f"{durable.node} {durable.durable}", []).append(durable.oldest_s)
+    known = {name: [age for age in ages if age is not None] for name, ages in oldest.items()}
+    return {name: max(ages) // HOUR_S if len(ages) == len(oldest[name]) else None for name, ages in known.items()}
 
 
 @SPREAD
@@ -242,9 +242,9 @@ def test_a_group_offset_of_an_earlier_release_is_read_and_written_anew(start: St
     lows = {place: low_of(log.control.projected(group)[place]) for place in places}
     old = {place: (low, f"realmgate1;1;{crc32(f'{low};1'.encode()):08x}") for place, low in lows.items()}
     log.control.project(group, old)
-    found = show_node(log, first.prefix, "orders")
-    assert found is not None
-    assert {(node.topic, one.partition): one.low for one in found.durables} == lows
+    shown = show_node(log, first.prefix, "orders")
+    assert shown is not None
+    assert {(node.topic, durable.partition): durable.low for durable in shown.durables} == lows
     later = start(SOON)
     there = later.find("orders")
     assert there is not None
@@ -269,6 +269,6 @@ def test_what_is_too_much_to_read_has_no_numbers_without_a_gateway(
     log = realm.world.open()
     metadata = realm_metadata(log, realm.prefix)
     known = observing.count_stored(log, realm.prefix, metadata, [node])
-    assert sum(one.stored for one in known.values() if one is not None) == 9
+    assert sum(count.stored for count in known.values() if count is not None) == 9
     monkeypatch.setattr(observing, "COUNTED_MAX", 2)
     assert observing.count_stored(log, realm.prefix, metadata, [node]) == {}

@@ -93,12 +93,12 @@ def test_it_comes_back_to_the_store_that_it_was_in(start: Start) -> None:
 def bodies_of(realm: RealmProcess, node: Node, count: int) -> dict[int, list[bytes]]:
     """What each of its stores has, once there are so many in all."""
     stored(realm, node, count)
-    found = {}
+    contents = {}
     for part in node.parts:
         end = realm.log.control.bounds(part.topic, part.partition)[1]
         records = realm.log.control.read_range(part.topic, part.partition, 0, end) if end else None
-        found[part.store] = sorted(value for value in records.values if value is not None) if records else []
-    return found
+        contents[part.store] = sorted(value for value in records.values if value is not None) if records else []
+    return contents
 
 
 def test_only_what_is_meant_goes_back(start: Start) -> None:

@@ -132,10 +132,10 @@ def test_a_journal_without_what_recovery_needs_is_noted_once(start: Start) -> No
 
 def test_old_outcome_records_are_trimmed_as_long_as_there_are_younger_ones(start: Start) -> None:
     realm = start(SOON)
-    topic, first, told = f"{realm.prefix}.outcomes", begins(realm, "outcomes"), itertools.count()
+    topic, first, numbers = f"{realm.prefix}.outcomes", begins(realm, "outcomes"), itertools.count()
 
     def goes_on() -> bool:
-        realm.realm.append_evidence("outcomes", b"run", b"%d" % next(told))
+        realm.realm.append_evidence("outcomes", b"run", b"%d" % next(numbers))
         return begins(realm, "outcomes") > first
 
     realm.until(goes_on, "the first ones are trimmed")
@@ -146,7 +146,7 @@ def test_old_outcome_records_are_trimmed_as_long_as_there_are_younger_ones(start
     realm.kill()
     later = start(REST)
     records = later.log.control.read_range(topic, 0, begins(later, "outcomes"), 100_000)
-    assert records.values[-1] == b"%d" % (next(told) - 1)
+    assert records.values[-1] == b"%d" % (next(numbers) - 1)
 
 
 @SPREAD

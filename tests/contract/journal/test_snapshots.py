@@ -30,13 +30,13 @@ def state_records(realm: RealmProcess) -> dict[bytes, bytes]:
     records: dict[bytes, bytes] = {}
     start, end = realm.log.control.bounds(topic, 0)
     while start < end:
-        found = realm.log.control.read_range(topic, 0, start, 1000)
-        for key, value in zip(found.keys, found.values, strict=True):
+        batch = realm.log.control.read_range(topic, 0, start, 1000)
+        for key, value in zip(batch.keys, batch.values, strict=True):
             if key is not None and value is not None:
                 records[key] = value
             elif key is not None:
                 records.pop(key, None)
-        start = found.next
+        start = batch.next
     return records
 
 
@@ -102,11 +102,11 @@ def test_a_smaller_snapshot_leaves_nothing_of_the_larger_one(start: Start) -> No
     consumer.acknowledge(each(eids, slice(0, 120, 2)))
     second.close()
     third = start(PARTS)
-    found = state_records(third)
-    assert {*found} == {snapshot_key(part.store, "queue") for part in node.parts}
+    records = state_records(third)
+    assert {*records} == {snapshot_key(part.store, "queue") for part in node.parts}
     for part in node.parts:
         last = eids_of(eids[part.partition])[-1]
-        assert orjson.loads(found[snapshot_key(part.store, "queue")])["low"] > last
+        assert orjson.loads(records[snapshot_key(part.store, "queue")])["low"] > last
     assert third.consumer(node).drain() == []
 
 

@@ -20,8 +20,8 @@ def begins(realm: RealmProcess, node: Node) -> dict[int, int]:
     return {part.partition: realm.log.control.bounds(node.topic, part.partition)[0] for part in node.parts}
 
 
-def at_or_above(found: dict[int, int], wanted: dict[int, int]) -> bool:
-    return all(found[at] >= eid for at, eid in wanted.items())
+def at_or_above(firsts: dict[int, int], wanted: dict[int, int]) -> bool:
+    return all(firsts[at] >= eid for at, eid in wanted.items())
 
 
 def last_note(realm: RealmProcess, part: Node) -> tuple[str, str, int] | None:

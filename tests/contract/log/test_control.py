@@ -29,8 +29,8 @@ def test_put_all_stores_in_order_and_returns_the_offsets(opened: OpenLog) -> Non
     offsets = opened.log.control.put_all(name, keys, values)
     assert offsets == sorted(offsets)
     opened.until(lambda: opened.log.control.bounds(name, 0)[1] > offsets[-1], "the end to pass the last record")
-    found = opened.log.control.read_range(name, 0, 0, 1000)
-    assert (found.offsets, found.keys, found.values) == (offsets, keys, values)
+    records = opened.log.control.read_range(name, 0, 0, 1000)
+    assert (records.offsets, records.keys, records.values) == (offsets, keys, values)
     assert (
         failure(lambda: opened.log.control.put_all(name, [b"a", b"b"], [b"", b"x" * RECORD_BYTES_MAX])).cause
         == "too-large"
@@ -47,33 +47,33 @@ def test_a_compacted_topic_keeps_the_newest_record_of_a_key(opened: OpenLog) -> 
     for index in range(10):
         last = opened.log.control.put(name, b"k%d" % (index % 2), b"%d" % index)
     opened.until(lambda: opened.log.control.bounds(name, 0)[1] > last, "the end to pass the last record")
-    found = opened.log.control.read_range(name, 0, 0, 100)
-    newest = dict(zip(found.keys, found.values, strict=True))
+    records = opened.log.control.read_range(name, 0, 0, 100)
+    newest = dict(zip(records.keys, records.values, strict=True))
     assert newest == {b"k0": b"8", b"k1": b"9"}
 
 
 def test_control_calls_may_be_made_from_any_thread(opened: OpenLog) -> None:
     name = opened.topic("t")
-    found: list[object] = []
-    threads = [threading.Thread(target=lambda: found.append(opened.log.control.bounds(name, 0))) for _ in range(4)]
+    bounds: list[object] = []
+    threads = [threading.Thread(target=lambda: bounds.append(opened.log.control.bounds(name, 0))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [(0, 0)] * 4
+    assert bounds == [(0, 0)] * 4
 
 
 # -- transactions
 
 
 def test_a_transaction_is_stored_whole_with_an_offset_for_each_write(opened: OpenLog) -> None:
-    one, two = opened.topic("one"), opened.topic("two", partitions=2)
+    single, two = opened.topic("one"), opened.topic("two", partitions=2)
     opened.log.control.claim("s")
-    writes = [Write(one, 0, b"a", b"1"), Write(two, 1, None, b"2"), Write(one, 0, b"b", b"3")]
+    writes = [Write(single, 0, b"a", b"1"), Write(two, 1, None, b"2"), Write(single, 0, b"b", b"3")]
     answer = opened.transact("s", writes)
     assert answer.failure is None
     assert len(answer.offsets) == 3
-    first = opened.read(opened.log.open_reader(one, 0, 0), 2)
+    first = opened.read(opened.log.open_reader(single, 0, 0), 2)
     assert first == [(answer.offsets[0], b"1", b"a"), (answer.offsets[2], b"3", b"b")]
     assert opened.read(opened.log.open_reader(two, 1, 0), 1) == [(answer.offsets[1], b"2", None)]
 

@@ -39,9 +39,9 @@ def test_appended_headers_come_back_by_readers_and_ranges(opened: OpenLog) -> No
     assert [(offset, value) for offset, value, _ in read] == list(zip(offsets, values, strict=True))
     assert [looked_at(key) for _, _, key in read] == [looked_at(key) for key in sent]
     opened.until(lambda: opened.log.control.bounds(name, 0)[1] > offsets[-1], "the end to pass the last record")
-    found = opened.log.control.read_range(name, 0, offsets[3], 100)
-    assert [looked_at(key) for key in found.keys] == [looked_at(key) for key in sent[3:]]
-    assert found.values == values[3:]
+    records = opened.log.control.read_range(name, 0, offsets[3], 100)
+    assert [looked_at(key) for key in records.keys] == [looked_at(key) for key in sent[3:]]
+    assert records.values == values[3:]
 
 
 def test_transacted_headers_come_back_among_records_without(opened: OpenLog) -> None:

@@ -31,11 +31,11 @@ def test_creating_is_idempotent_and_answers_in_the_order_asked(opened: OpenLog) 
 
 def test_topics_are_found_by_prefix_literally(opened: OpenLog) -> None:
     made = opened.log.control.create_topics([TopicSpec(f"{opened.prefix}.a_b"), TopicSpec(f"{opened.prefix}.axb")])
-    found = opened.log.control.topics(f"{opened.prefix}.a_")
-    assert found == {made[0].name: made[0]}
+    topics = opened.log.control.topics(f"{opened.prefix}.a_")
+    assert topics == {made[0].name: made[0]}
     assert opened.log.control.topics(f"{opened.prefix}.zz") == {}
-    names = [*found, f"{opened.prefix}.zz"]
-    assert opened.log.control.find_topics(names) == found
+    names = [*topics, f"{opened.prefix}.zz"]
+    assert opened.log.control.find_topics(names) == topics
     assert opened.log.control.find_topics([]) == {}
 
 
@@ -137,14 +137,14 @@ def test_a_record_that_is_too_large_fails_alone(opened: OpenLog) -> None:
     name = opened.topic("t")
     values = [b"a", b"b", b"x" * (RECORD_BYTES_MAX + 1), b"c"]
     opened.log.append(Append(name, 0, [b"k"] * 4, values))
-    told: dict[int, tuple[int, str | None]] = {}
+    outcomes: dict[int, tuple[int, str | None]] = {}
     for answer in opened.completions(4):
         assert isinstance(answer, Appended)
         for index, offset in enumerate(answer.offsets):
-            told[answer.first + index] = (offset, answer.failure.cause if answer.failure else None)
-    assert list(told) == [0, 1, 2, 3]
-    assert told[2] == (-1, "too-large")
-    assert [cause for _, cause in told.values()] == [None, None, "too-large", None]
+            outcomes[answer.first + index] = (offset, answer.failure.cause if answer.failure else None)
+    assert list(outcomes) == [0, 1, 2, 3]
+    assert outcomes[2] == (-1, "too-large")
+    assert [cause for _, cause in outcomes.values()] == [None, None, "too-large", None]
     assert [value for _, value, _ in opened.read(opened.log.open_reader(name, 0, 0), 3)] == [b"a", b"b", b"c"]
 
 

@@ -45,8 +45,8 @@ def test_a_reader_passes_over_null_values_and_read_range_does_not(opened: OpenLo
     opened.log.control.put(name, b"c", b"")
     read = opened.read(opened.log.open_reader(name, 0, 0), 2)
     assert [(key, value) for _, value, key in read] == [(b"a", b"1"), (b"c", b"")]
-    found = opened.log.control.read_range(name, 0, 0, 100)
-    assert list(zip(found.keys, found.values, strict=True)) == [(b"a", b"1"), (b"b", None), (b"c", b"")]
+    records = opened.log.control.read_range(name, 0, 0, 100)
+    assert list(zip(records.keys, records.values, strict=True)) == [(b"a", b"1"), (b"b", None), (b"c", b"")]
 
 
 def test_a_reader_below_the_first_kept_record_fails_with_retention(opened: OpenLog) -> None:
@@ -140,8 +140,8 @@ def test_read_range_at_the_end_is_empty(opened: OpenLog) -> None:
     offsets = opened.store(name, [b"1"])
     opened.until(lambda: opened.log.control.bounds(name, 0)[1] > offsets[-1], "the end to pass the last record")
     end = opened.log.control.bounds(name, 0)[1]
-    found = opened.log.control.read_range(name, 0, end, 10)
-    assert (found.offsets, found.next) == ([], end)
+    records = opened.log.control.read_range(name, 0, end, 10)
+    assert (records.offsets, records.next) == ([], end)
 
 
 def test_timestamps_are_milliseconds_of_now(opened: OpenLog) -> None:

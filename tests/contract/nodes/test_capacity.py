@@ -45,8 +45,8 @@ def test_what_is_under_way_counts_too(realm: RealmProcess) -> None:
     owners = [object() for _ in range(6)]
     for owner in owners:
         realm.realm.publish(node, [b"key"] * 3, bodies(3), owner)
-    told = [realm.answer(Published, lambda answer, owner=owner: answer.owner is owner) for owner in owners]  # type: ignore[misc]
-    assert [each.answer for each in told] == ["stored"] * 3 + ["capacity-reached"] * 3
+    replies = [realm.answer(Published, lambda answer, owner=owner: answer.owner is owner) for owner in owners]  # type: ignore[misc]
+    assert [reply.answer for reply in replies] == ["stored"] * 3 + ["capacity-reached"] * 3
 
 
 @pytest.mark.parametrize("orderly", [False, True])
@@ -94,7 +94,7 @@ def test_a_count_that_broke_off_goes_on(start: Start, monkeypatch: pytest.Monkey
         later.realm.publish(there, [b"key"] * 30, bodies(30), "early")
         refused = later.answer(Published, lambda answer: answer.owner == "early")
         assert (refused.answer, len(refused.eids)) == ("unavailable", 30)
-        assert [one.size_bytes for one in later.realm.metrics.nodes() if one is not None] == [None] * there.partitions
+        assert [row.size_bytes for row in later.realm.metrics.nodes() if row is not None] == [None] * there.partitions
     assert offer(later, there, 30)[1] == 20
 
 
@@ -103,11 +103,11 @@ def test_events_of_other_writers_count(realm: RealmProcess) -> None:
     offer(realm, node, 3)
     log = realm.world.open()
     log.append(Append(node.topic, 0, [b"native"] * 4, bodies(4)))
-    told: list[Appended] = []
+    answers: list[Appended] = []
 
     def there() -> bool:
-        told.extend(each for each in log.poll() if isinstance(each, Appended))
-        return bool(told)
+        answers.extend(answer for answer in log.poll() if isinstance(answer, Appended))
+        return bool(answers)
 
     realm.until(there, "they are stored")
     stored(realm, node, 7)
@@ -193,7 +193,7 @@ def test_a_capacity_is_set_and_lifted_while_publishers_are_there(start: Start) -
     node = realm.create("orders")
     realm.publish(node, bodies(8))
     log = realm.world.open()
-    full, lifted = (replace(each, partitions=realm.partitions) for each in (FULL, Properties()))
+    full, lifted = (replace(setting, partitions=realm.partitions) for setting in (FULL, Properties()))
     for properties, stored_then in ((full, 2), (lifted, 5), (full, 0)):
         set_properties(log, realm.prefix, "orders", lambda _, to=properties: to, realm.clock)  # type: ignore[misc]
         realm.until(lambda to=properties: realm.realm.node("orders").properties == to, "it is seen")  # type: ignore[misc,union-attr]

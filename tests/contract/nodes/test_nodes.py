@@ -54,8 +54,8 @@ def test_a_deleted_node_is_lost_and_a_recreated_one_is_another(world: World, sta
     assert admin.delete_node(other, realm.prefix, "news")
     assert not admin.delete_node(other, realm.prefix, "orders")
     lost = [realm.answer(SubscriptionLost) for _ in links]
-    assert {each.subscription for each in lost} == {link.subscription for link in links}
-    assert {each.answer for each in lost} == {"not-found"}
+    assert {loss.subscription for loss in lost} == {link.subscription for link in links}
+    assert {loss.answer for loss in lost} == {"not-found"}
     assert realm.realm.node("orders") is None
     assert links[0].settle("acknowledge", eids) == "not-found"
     realm.realm.publish(node, [b"k"], [b"v"], "late")
@@ -83,12 +83,12 @@ def test_a_node_made_anew_between_two_looks_is_another(world: World, start: Star
         set_properties(other, realm.prefix, "orders", lambda it: replace(it, attempts=7), realm.clock)
     lost = realm.answer(SubscriptionLost)
     assert (lost.subscription, lost.answer) == (link.subscription, "not-found")
-    found = realm.find("orders")
-    assert found is not None
-    assert found.store == renewed.store
-    assert found.properties.attempts == 7
-    fresh = realm.publish(found, bodies(3))
-    assert realm.consumer(found).receive(3) == fresh
+    queue = realm.find("orders")
+    assert queue is not None
+    assert queue.store == renewed.store
+    assert queue.properties.attempts == 7
+    fresh = realm.publish(queue, bodies(3))
+    assert realm.consumer(queue).receive(3) == fresh
 
 
 def test_a_channel_durable_does_not_outlive_its_node(world: World, start: Start) -> None:
@@ -132,7 +132,7 @@ def test_any_name_is_a_node(realm: RealmProcess) -> None:
         assert consumer.receive(1) == eids
         consumer.acknowledge(eids)
         consumer.subscription.close()
-    assert [each.name for each in admin.list_nodes(realm.log, realm.prefix)] == sorted(NAMES)
+    assert [entry.name for entry in admin.list_nodes(realm.log, realm.prefix)] == sorted(NAMES)
 
 
 def test_names_with_the_same_slug_or_alike_in_kafkas_eyes_are_different_nodes(realm: RealmProcess) -> None:

@@ -65,9 +65,9 @@ def test_a_queue_gives_the_events_of_all_its_stores_each_in_order(realm: RealmPr
     consumer = realm.consumer(node)
     places = consumer.receive(len(filled))
     assert sorted(places) == sorted(filled)
-    assert fold(consumer, places) == [filled[one] for one in places]
+    assert fold(consumer, places) == [filled[place] for place in places]
     for at in range(3):
-        of_one = [one for one in places if partition_of(one) == at]
+        of_one = [place for place in places if partition_of(place) == at]
         assert of_one == sorted(of_one)
     _acknowledge(consumer, places)
     assert consumer.drain() == []
@@ -82,8 +82,8 @@ def test_a_queue_gives_the_events_of_all_its_stores_each_in_order(realm: RealmPr
 
 
 def _acknowledge(consumer: Consumer, places: list[int]) -> None:
-    for found in by_partition(places).values():
-        consumer.acknowledge([places[at] for at in found])
+    for indexes in by_partition(places).values():
+        consumer.acknowledge([places[at] for at in indexes])
 
 
 def test_stores_are_taken_from_by_turns(realm: RealmProcess) -> None:
@@ -98,8 +98,8 @@ def test_stores_are_taken_from_by_turns(realm: RealmProcess) -> None:
         dispatch = shard_of(realm.realm).opened(node.part(at), "queue")
         assert dispatch is not None and dispatch.window is not None
         here = dispatch.window.held(dispatch.state.position) is not None  # a log may bring it a little later
-        [one] = consumer.receive(1)
-        assert partition_of(one) == at or not here
+        [place] = consumer.receive(1)
+        assert partition_of(place) == at or not here
         seen += here
     assert seen >= 10
 
@@ -110,12 +110,12 @@ def test_what_was_not_settled_in_any_store_comes_again_after_a_kill(start: Start
     filled = fill(before, node)
     consumer = before.consumer(node)
     places = consumer.receive(len(filled))
-    done = [one for at, one in enumerate(places) if at % 2]
+    done = [place for at, place in enumerate(places) if at % 2]
     _acknowledge(consumer, done)
     before.kill()
     after = start()
-    found = after.find("wide")
-    assert found == node
+    queue = after.find("wide")
+    assert queue == node
     again = after.consumer(node).receive(len(places) - len(done))
     assert sorted(again) == sorted(set(places) - set(done))
 
@@ -177,7 +177,7 @@ def test_the_highest_level_goes_first(realm: RealmProcess) -> None:
     node = wide(realm, levels=3)
     fill(realm, node, 20)
     consumer = realm.consumer(node)
-    levels = [partition_of(one) for _ in range(30) for one in consumer.receive(1)]
+    levels = [partition_of(place) for _ in range(30) for place in consumer.receive(1)]
     assert levels == [2] * 20 + [1] * 10
     fill(realm, node, 1)
     realm.until(lambda: partition_of(consumer.receive(1)[0]) == 2, "the new one of the highest level")
@@ -210,7 +210,7 @@ def test_the_highest_level_goes_first_though_its_reader_is_slow(
 
     monkeypatch.setattr(realm.log, "open_reader", open_reader)
     consumer = realm.consumer(node)
-    levels = [partition_of(one) for _ in range(15) for one in consumer.receive(1)]
+    levels = [partition_of(place) for _ in range(15) for place in consumer.receive(1)]
     assert levels == [2] * 5 + [1] * 5 + [0] * 5
 
 
@@ -221,7 +221,7 @@ def test_a_selector_that_passes_over_a_level_does_not_wait_for_it(realm: RealmPr
     consumer = realm.consumer(node, selection=lowest)
     assert isinstance(consumer.subscription, PartitionedSubscription)
     consumer.subscription._start_until_s = math.inf
-    assert [filled[one][:2] for one in consumer.receive(5)] == [b"0:"] * 5
+    assert [filled[place][:2] for place in consumer.receive(5)] == [b"0:"] * 5
 
 
 def test_the_lowest_level_is_not_starved(realm: RealmProcess) -> None:
@@ -230,7 +230,7 @@ def test_the_lowest_level_is_not_starved(realm: RealmProcess) -> None:
     for part, sent in zip(node.parts, ([b"low"], bodies(3 * turns)), strict=True):
         seen(realm, part, realm.publish(part, sent)[-1])
     consumer = realm.consumer(node)
-    levels = [partition_of(one) for _ in range(2 * turns) for one in consumer.receive(1)]
+    levels = [partition_of(place) for _ in range(2 * turns) for place in consumer.receive(1)]
     assert levels.count(0) == 1
     assert turns // 2 < levels.index(0) < turns
 
@@ -243,12 +243,12 @@ def test_partitions_grow_and_consumers_are_notified(realm: RealmProcess) -> None
     consumer.acknowledge(old[:2])
     changed = set_properties(realm.log, realm.prefix, "wide", lambda _: Properties(partitions=3), realm.clock)
     assert changed is not None
-    found = realm.find("wide")
-    assert found is not None
-    assert found.partitions == 3
+    queue = realm.find("wide")
+    assert queue is not None
+    assert queue.partitions == 3
     assert consumer.take() == [], "it has lost its subscription"
-    filled = fill(realm, found, 4)
-    again = realm.consumer(found)
+    filled = fill(realm, queue, 4)
+    again = realm.consumer(queue)
     assert sorted(again.receive(15)) == sorted([*old[2:], *filled])
     with pytest.raises(PropertyError, match="only grow"):
         set_properties(realm.log, realm.prefix, "wide", lambda _: Properties(partitions=2), realm.clock)
@@ -332,7 +332,7 @@ def test_a_selector_chooses_in_every_store(realm: RealmProcess, kind: str, mode:
     odd = Selection("odd", lambda values: [int(value[-1:]) % 2 == 1 for value in values])
     chosen = realm.consumer(node, mode, "d" if mode == "durable" else None, selection=odd)
     filled = fill(realm, node, 10)
-    wanted = sorted(one for one, body in filled.items() if int(body[-1:]) % 2)
+    wanted = sorted(place for place, body in filled.items() if int(body[-1:]) % 2)
     got = chosen.receive(15)
     assert sorted(got) == wanted
     _acknowledge(chosen, got)

@@ -43,8 +43,8 @@ def test_every_property_is_kept_and_seen_by_another_process(world: World, realm:
     other = world.open()
     node = admin.create_node(other, realm.prefix, "orders", "queue", realm.clock, FULL)
     assert node.properties == FULL
-    found = realm.find("orders")
-    assert found == node
+    queue = realm.find("orders")
+    assert queue == node
     assert realm_metadata(other, realm.prefix).nodes["orders"].created_us == node.created_us > 0
 
 
@@ -52,19 +52,19 @@ def test_a_change_reaches_a_serving_realm_by_itself(world: World, start: Start) 
     realm = start(RealmLimits(metadata_interval_s=0.02))
     node = realm.create("orders")
     consumer = realm.consumer(node)
-    told: list[Node | None] = []
-    realm.realm.on_changed(told.append)
+    changes: list[Node | None] = []
+    realm.realm.on_changed(changes.append)
     other = world.open()
     changed = set_properties(other, realm.prefix, "orders", lambda p: replace(p, attempts=5), realm.clock)
     set_properties(other, realm.prefix, "orders", lambda p: replace(p, attempts=5), realm.clock)  # no change
-    realm.until(lambda: bool(told), "the change")
-    assert told == [changed] == [replace(node, properties=Properties(attempts=5))]
+    realm.until(lambda: bool(changes), "the change")
+    assert changes == [changed] == [replace(node, properties=Properties(attempts=5))]
     assert realm.realm.node("orders") == changed
     eids = realm.publish(node, bodies(3))  # the node as it was at attach is the same store
     assert consumer.receive(3) == eids
     set_realm_acl(other, realm.prefix, FULL.acl)
-    realm.until(lambda: len(told) == 2, "the realm's grants")
-    assert told[1] is None
+    realm.until(lambda: len(changes) == 2, "the realm's grants")
+    assert changes[1] is None
     assert realm_metadata(other, realm.prefix).acl == FULL.acl
     assert set_properties(other, realm.prefix, "nothing", lambda p: p, realm.clock) is None
 

@@ -47,8 +47,8 @@ def test_a_unit_of_several_nodes_of_both_kinds_is_done_as_a_whole(start: Start) 
     assert invoices.receive(2) == places(postings[0], answer.offsets[:2])
     assert list(invoices.bodies.values()) == [b"i1", b"i2"]
     news = postings[1].node
-    found = realm.log.control.read_range(news.topic, news.partition, answer.offsets[2], 1)
-    assert found.values == [b"n1"]
+    batch = realm.log.control.read_range(news.topic, news.partition, answer.offsets[2], 1)
+    assert batch.values == [b"n1"]
     records = realm.journal()
     assert {entry["node"] for entry in records[-1]["entries"]} == {"orders", "prices"}
     assert not [answer for answer in realm.answers if isinstance(answer, Settled)]
@@ -61,20 +61,20 @@ def test_a_unit_of_several_nodes_of_both_kinds_is_done_as_a_whole(start: Start) 
 def test_nothing_held_is_given_again_until_it_is_let_go(realm: RealmProcess) -> None:
     node = realm.create("orders")
     eids = realm.publish(node, bodies(6))
-    one, other = realm.consumer(node), realm.consumer(node)
-    one.receive(6)
-    assert one.reserve([eids[0], eids[2]]) and one.reserve(eids[3:5])
-    assert not one.reserve(by_store(eids)[0]), "one of them is held"
-    assert one.settle("acknowledge", eids[:1]) == "not-found", "what is held is not outstanding"
-    one.unreserve(eids[:1])
-    assert one.settle("acknowledge", eids[:1]) == "done", "what is let go is outstanding as before"
-    one.subscription.close()
+    consumer, other = realm.consumer(node), realm.consumer(node)
+    consumer.receive(6)
+    assert consumer.reserve([eids[0], eids[2]]) and consumer.reserve(eids[3:5])
+    assert not consumer.reserve(by_store(eids)[0]), "one of them is held"
+    assert consumer.settle("acknowledge", eids[:1]) == "not-found", "what is held is not outstanding"
+    consumer.unreserve(eids[:1])
+    assert consumer.settle("acknowledge", eids[:1]) == "done", "what is let go is outstanding as before"
+    consumer.subscription.close()
     assert by_store(other.receive(2)) == by_store([eids[1], eids[5]])
     assert other.drain() == [], "the link has gone, the transaction has not"
-    one.unreserve(eids[2:3])
+    consumer.unreserve(eids[2:3])
     assert other.receive(1) == eids[2:3]
-    assert one.settle("return", eids[3:4], failed=True, reserved=True) == "done"
-    assert one.settle("acknowledge", eids[4:5], reserved=True) == "done"
+    assert consumer.settle("return", eids[3:4], failed=True, reserved=True) == "done"
+    assert consumer.settle("acknowledge", eids[4:5], reserved=True) == "done"
     assert other.receive(1) == eids[3:4]
     assert other.failed[eids[3]] == 1
     assert other.drain() == []
@@ -161,8 +161,8 @@ def test_units_of_unknown_result_are_stored_once_and_their_offsets_are_found(see
         stored |= dict(zip(answer.offsets[:2], values[:2], strict=True))
     log.faults = replace(log.faults, unknown_commit=0.0, control=0.0, lag=0.0)
     realm.until(lambda: log.control.bounds(last.topic, last.partition)[1] > max(stored), "the last of them")
-    found = log.control.read_range(last.topic, last.partition, 0, 1000)
-    assert dict(zip(found.offsets[before:], found.values[before:], strict=True)) == stored
+    records = log.control.read_range(last.topic, last.partition, 0, 1000)
+    assert dict(zip(records.offsets[before:], records.values[before:], strict=True)) == stored
     beside = other.parts[-1]
     realm.until(
         lambda: log.control.bounds(beside.topic, beside.partition)[1] > answer.offsets[2], "the last of the other node"

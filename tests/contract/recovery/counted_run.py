@@ -76,7 +76,7 @@ class CountedRun:
         log.append(Append(part.topic, part.partition, [b"k"] * 3, [b"strange"] * 3))
 
         def stored() -> bool:
-            done.extend(offset for each in log.poll() if isinstance(each, Appended) for offset in each.offsets)
+            done.extend(offset for answer in log.poll() if isinstance(answer, Appended) for offset in answer.offsets)
             return len(done) == 3
 
         self.realm.until(stored, "the stranger's events")
@@ -103,10 +103,10 @@ class CountedRun:
         consumer = self._consumer(node)
         for _ in range(20):
             self.realm.turn()
-            for one in consumer.take(self.random.randint(1, 10)):
-                assert self.fates[node.name][one] == "available"
-                self.fates[node.name][one] = "unsettled"
-                self.has[node.name].append(one)
+            for place in consumer.take(self.random.randint(1, 10)):
+                assert self.fates[node.name][place] == "available"
+                self.fates[node.name][place] = "unsettled"
+                self.has[node.name].append(place)
 
     def settle(self, node: Node, _: Node) -> None:
         ways: list[tuple[Operation, bool, str]] = [
@@ -117,21 +117,21 @@ class CountedRun:
             ("discard", False, "ended"),
         ]
         operation, failed, fate = self.random.choice(ways)
-        for one in self._some(node):
+        for place in self._some(node):
             reason = {"reason": "rejected"} if operation == "dead-letter" else {}
-            assert self._consumer(node).settle(operation, [one], failed=failed, **reason) == "done"
-            self.fates[node.name][one] = fate
+            assert self._consumer(node).settle(operation, [place], failed=failed, **reason) == "done"
+            self.fates[node.name][place] = fate
 
     def reserve(self, node: Node, _: Node) -> None:
         """A transaction has them, and does not end."""
-        for one in self._some(node):
-            assert self._consumer(node).subscription.reserve([one])
+        for place in self._some(node):
+            assert self._consumer(node).subscription.reserve([place])
 
     def leave(self, node: Node, _: Node) -> None:
         if node.name in self.consumer:
             self.consumer.pop(node.name).subscription.close()
-            for one in self.has[node.name]:
-                self.fates[node.name][one] = "available"
+            for place in self.has[node.name]:
+                self.fates[node.name][place] = "available"
             self.has[node.name] = []
 
     def die(self, later: RealmProcess) -> None:
@@ -139,7 +139,7 @@ class CountedRun:
         self.realm = later
         self.consumer, self.has = {}, {"orders": [], "news": []}
         for fates in self.fates.values():
-            fates.update((one, "available") for one, fate in fates.items() if fate == "unsettled")
+            fates.update((place, "available") for place, fate in fates.items() if fate == "unsettled")
 
     def truth(self, node: Node) -> MessageCounts:
         fates = [*self.fates[node.name].values()]
@@ -172,5 +172,5 @@ class CountedRun:
     def _some(self, node: Node) -> list[int]:
         has = self.has[node.name]
         some = self.random.sample(has, min(len(has), self.random.randint(1, 6)))
-        self.has[node.name] = [one for one in has if one not in some]
+        self.has[node.name] = [place for place in has if place not in some]
         return some

@@ -51,7 +51,7 @@ def test_the_journal_holds_every_settlement_with_its_seq_and_gap(realm: RealmPro
     assert {record["run"] for record in records} == {realm.run}
     entries = [entry for record in records for entry in record["entries"]]
     partitions = {part.store: part.partition for part in node.parts}
-    told = {
+    outcomes = {
         packed_eid(partitions[entry["store"]], eid): (
             *(entry[it] for it in ("operation", "failed", "cause")),
             seq + eid - first,
@@ -60,13 +60,13 @@ def test_the_journal_holds_every_settlement_with_its_seq_and_gap(realm: RealmPro
         for first, last, seq, _ in entry["runs"]
         for eid in range(first, last + 1)
     }
-    assert {eid: told[eid][3] for eid in told} == {eid: consumer.seqs[eid] for eid in told}
-    assert [told[eid][:3] for eid in (eids[0], eids[10], eids[20])] == [
+    assert {eid: outcomes[eid][3] for eid in outcomes} == {eid: consumer.seqs[eid] for eid in outcomes}
+    assert [outcomes[eid][:3] for eid in (eids[0], eids[10], eids[20])] == [
         ("acknowledge", 0, "disposition"),
         ("return", 1, "lost"),
         ("discard", 0, "unstated"),
     ]
-    assert sorted(told) == sorted([*eids[:12], eids[20]])
+    assert sorted(outcomes) == sorted([*eids[:12], eids[20]])
     before = {
         at: {eid: previous + 1 for previous, eid in pairwise([-1, *eids_of(some)])}
         for at, some in by_store(eids).items()
@@ -101,8 +101,8 @@ def test_group_offsets_show_low_and_name_their_journal_position(start: Start) ->
     realm.until(shown, "the group offset")
     shown_node = admin.show_node(realm.log, realm.prefix, "orders")
     assert shown_node is not None
-    found = sorted((durable.name, durable.partition, durable.low) for durable in shown_node.durables)
-    assert found == [("queue", at, low) for at, low in sorted(lows.items())]
+    rows = sorted((durable.name, durable.partition, durable.low) for durable in shown_node.durables)
+    assert rows == [("queue", at, low) for at, low in sorted(lows.items())]
 
 
 def test_evidence_is_stored_and_asked_nothing(realm: RealmProcess) -> None:
@@ -159,8 +159,8 @@ def test_a_kill_loses_nothing_and_repeats_nothing_that_was_answered(start: Start
 
 def journaled(realm: RealmProcess, node: Node) -> set[int]:
     """The places of all that the journal calls terminal."""
-    found = [entry for record in realm.journal() for entry in record["entries"] if entry["operation"] != "return"]
-    return set(places_in(node, found))
+    endings = [entry for record in realm.journal() for entry in record["entries"] if entry["operation"] != "return"]
+    return set(places_in(node, endings))
 
 
 @SPREAD
@@ -208,8 +208,8 @@ def test_recovery_needs_only_the_journal_above_the_snapshots(start: Start) -> No
     realm.close()
     later = start()
     values = later.log.control.read_range(state_topic(later.prefix), 0, 0, 100).values
-    found = [orjson.loads(value) for value in values if value is not None]
-    snapshots = {snapshot["store"]: snapshot for snapshot in found}  # the last one of each store
+    records = [orjson.loads(value) for value in values if value is not None]
+    snapshots = {snapshot["store"]: snapshot for snapshot in records}  # the last one of each store
     assert [snapshots[part.store]["closed"] for part in node.parts] == [1] * node.partitions
     later.log.control.trim(f"{later.prefix}.journal", 0, min(snapshot["journal"] for snapshot in snapshots.values()))
     later.kill()
@@ -291,12 +291,12 @@ def test_what_retention_took_is_skipped_and_stays_a_hole(start: Start, partition
     wanted = {(part.store, "queue", eids_of(eids[part.partition])[60] - 1) for part in node.parts}
 
     def noted() -> bool:
-        found = {(entry["store"], entry["durable"], entry["runs"][0][1]) for entry in entries(later, "lost")}
-        assert found <= wanted
-        return found == wanted
+        losses = {(entry["store"], entry["durable"], entry["runs"][0][1]) for entry in entries(later, "lost")}
+        assert losses <= wanted
+        return losses == wanted
 
     later.until(noted, "a note in the journal for each store")
-    assert sum(context_of(each.realm).alarms[ALARM] for each in (realm, later)) >= 50 * node.partitions
+    assert sum(context_of(process.realm).alarms[ALARM] for process in (realm, later)) >= 50 * node.partitions
     getattr(later, end)()
     last = start(SMALL)
     assert last.consumer(node).drain() == []

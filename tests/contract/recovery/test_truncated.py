@@ -29,8 +29,8 @@ def realm_of(world: World) -> Iterator[Start]:
         return started[-1].open()
 
     yield start
-    for each in started:
-        each.close()
+    for process in started:
+        process.close()
 
 
 @pytest.mark.parametrize("name", TRUNCATIONS)
@@ -61,13 +61,13 @@ def test_kafka_loses_the_end_of_topics(broker: Broker) -> None:
     with ExitStack() as realms:
         running = {name: truncation(realms.enter_context(realm_of(world))) for name, truncation in TRUNCATIONS.items()}
         ends: Ends = {}
-        for each in running.values():
-            ends |= next(each)
+        for trial in running.values():
+            ends |= next(trial)
         world.cut(ends)
         failed = []
-        for name, each in running.items():
+        for name, trial in running.items():
             try:
-                assert next(each, None) is None
+                assert next(trial, None) is None
             except AssertionError as error:
                 error.add_note(f"in {name}")
                 failed.append(error)

@@ -50,15 +50,15 @@ def send(realm: RealmProcess, node: Node, count: int) -> list[int]:
     sent last takes nothing more of that producer; the next one begins anew."""
     owner = object()
     realm.realm.publish(node, [b"key"] * count, bodies(count), owner)
-    told = realm.answer(Published, lambda answer: answer.owner is owner)
-    if told.answer == "indeterminate" and told.native == "OUT_OF_ORDER_SEQUENCE_NUMBER":
+    reply = realm.answer(Published, lambda answer: answer.owner is owner)
+    if reply.answer == "indeterminate" and reply.native == "OUT_OF_ORDER_SEQUENCE_NUMBER":
         return realm.publish(node, bodies(count))
-    eids = [*told.eids]
+    eids = [*reply.eids]
     while len(eids) < count:
-        assert told.answer == "stored", told
-        told = realm.answer(Published, lambda answer: answer.owner is owner)
-        eids += told.eids
-    assert told.answer == "stored", told
+        assert reply.answer == "stored", reply
+        reply = realm.answer(Published, lambda answer: answer.owner is owner)
+        eids += reply.eids
+    assert reply.answer == "stored", reply
     return eids
 
 
@@ -77,22 +77,22 @@ def _reaches(realm: RealmProcess, part: Node, eid: int) -> bool:
 
 
 def filled(realm: RealmProcess, node: Node) -> Filled:
-    found = Filled(node, publish(realm, node, KEPT))
-    found.lost = publish(realm, node, LOST)
+    load = Filled(node, publish(realm, node, KEPT))
+    load.lost = publish(realm, node, LOST)
     for part in node.parts:
-        first = min(each for each in found.lost if partition_of(each) == part.partition)
-        found.ends[part.topic, part.partition] = eids_of([first])[0]
-    return found
+        first = min(place for place in load.lost if partition_of(place) == part.partition)
+        load.ends[part.topic, part.partition] = eids_of([first])[0]
+    return load
 
 
 def acknowledge(consumer: Consumer, places: list[int]) -> None:
     for at in by_partition(places).values():
-        consumer.acknowledge([places[one] for one in at])
+        consumer.acknowledge([places[index] for index in at])
 
 
-def is_done(realm: RealmProcess, of: Filled) -> bool:
+def is_done(realm: RealmProcess, load: Filled) -> bool:
     """The durable `odd` has gone beyond what is to be kept."""
-    return all(realm.state(part, "odd").low > of.cut(part) for part in of.node.parts)
+    return all(realm.state(part, "odd").low > load.cut(part) for part in load.node.parts)
 
 
 def all_of(consumer: Consumer, count: int) -> list[int]:
@@ -123,49 +123,49 @@ def after_a_loss(start: Start, ending: str) -> Truncation:
     ]
     news = [filled(first, node) for node in channels]
     left: dict[str, list[int]] = {}
-    for of in queues:
-        consumer = first.consumer(of.node)
-        consumer.receive(len(of.kept + of.lost))
-        left[of.node.name] = of.kept[3::7]
+    for load in queues:
+        consumer = first.consumer(load.node)
+        consumer.receive(len(load.kept + load.lost))
+        left[load.node.name] = load.kept[3::7]
         acknowledge(
-            consumer, [each for each in of.kept + of.lost if each not in left[of.node.name] and each != of.lost[2]]
+            consumer, [eid for eid in load.kept + load.lost if eid not in left[load.node.name] and eid != load.lost[2]]
         )
-    for of, (whole, odd) in zip(news, subscribers, strict=True):
-        acknowledge(whole, all_of(whole, len(of.kept + of.lost)))
-        acknowledge(odd, all_of(odd, len(of.kept + of.lost) // 2))
-        first.until(partial(is_done, first, of), "the rest")
+    for load, (whole, odd) in zip(news, subscribers, strict=True):
+        acknowledge(whole, all_of(whole, len(load.kept + load.lost)))
+        acknowledge(odd, all_of(odd, len(load.kept + load.lost) // 2))
+        first.until(partial(is_done, first, load), "the rest")
     first.close() if ending == "closed" else first.kill()
     yield ends(*queues, *news)
 
     second = start()
-    fresh: dict[str, list[int]] = {of.node.name: publish(second, of.node, FRESH) for of in queues}
-    for of in queues:
-        expected = sorted(left[of.node.name] + fresh[of.node.name])
-        consumer = second.consumer(of.node)
+    fresh: dict[str, list[int]] = {load.node.name: publish(second, load.node, FRESH) for load in queues}
+    for load in queues:
+        expected = sorted(left[load.node.name] + fresh[load.node.name])
+        consumer = second.consumer(load.node)
         assert all_of(consumer, len(expected)) == expected
         acknowledge(consumer, expected)
-    for of in news:
+    for load in news:
         whole, odd = (
-            second.consumer(of.node, "durable", "all"),
-            second.consumer(of.node, "durable", "odd", selection=ODD),
+            second.consumer(load.node, "durable", "all"),
+            second.consumer(load.node, "durable", "odd", selection=ODD),
         )
-        fresh[of.node.name] = publish(second, of.node, FRESH)
-        assert all_of(whole, FRESH * of.node.partitions) == fresh[of.node.name]
-        assert all_of(odd, FRESH * of.node.partitions // 2) == fresh[of.node.name][1::2]
-        acknowledge(whole, fresh[of.node.name])
-        acknowledge(odd, fresh[of.node.name][1::2])
-    noted = [(QUEUE, part.store) for of in queues for part in of.node.parts]
-    noted += [(durable, part.store) for of in news for part in of.node.parts for durable in ("all", "odd")]
+        fresh[load.node.name] = publish(second, load.node, FRESH)
+        assert all_of(whole, FRESH * load.node.partitions) == fresh[load.node.name]
+        assert all_of(odd, FRESH * load.node.partitions // 2) == fresh[load.node.name][1::2]
+        acknowledge(whole, fresh[load.node.name])
+        acknowledge(odd, fresh[load.node.name][1::2])
+    noted = [(QUEUE, part.store) for load in queues for part in load.node.parts]
+    noted += [(durable, part.store) for load in news for part in load.node.parts for durable in ("all", "odd")]
     assert truncated(second) == sorted(noted)
-    assert alarm(second) >= LOST * len({part.store for of in queues + news for part in of.node.parts})
+    assert alarm(second) >= LOST * len({part.store for load in queues + news for part in load.node.parts})
     second.kill()
 
     third = start()
-    for of in queues:
-        assert third.consumer(of.node).drain() == []
-    for of in news:
-        assert third.consumer(of.node, "durable", "all").drain() == []
-        assert third.consumer(of.node, "durable", "odd", selection=ODD).drain() == []
+    for load in queues:
+        assert third.consumer(load.node).drain() == []
+    for load in news:
+        assert third.consumer(load.node, "durable", "all").drain() == []
+        assert third.consumer(load.node, "durable", "odd", selection=ODD).drain() == []
     assert (alarm(third), truncated(third)) == (0, sorted(noted))
 
 
@@ -177,12 +177,12 @@ def while_it_is_served(start: Start, width: int) -> Truncation:
     done, plain = realm.consumer(channel, "durable", "done"), realm.consumer(channel, "plain")
     news = filled(realm, channel)
     holder, browser = realm.consumer(queue.node), realm.consumer(queue.node, "browse")
-    for consumer, of in ((done, news), (plain, news), (holder, queue), (browser, queue)):
-        consumer.receive(len(of.kept + of.lost))
+    for consumer, load in ((done, news), (plain, news), (holder, queue), (browser, queue)):
+        consumer.receive(len(load.kept + load.lost))
     acknowledge(done, news.kept + news.lost)
     left = queue.kept[::3]
-    last = [max(each for each in queue.lost if partition_of(each) == at) for at in range(width)]
-    acknowledge(holder, [each for each in queue.kept + queue.lost if each not in left + last])
+    last = [max(place for place in queue.lost if partition_of(place) == at) for at in range(width)]
+    acknowledge(holder, [place for place in queue.kept + queue.lost if place not in left + last])
     yield ends(queue, news)
 
     fresh = publish(realm, channel, FRESH)
@@ -231,8 +231,8 @@ def a_reader_beyond_the_end(start: Start) -> Truncation:
     assert plain.settle("return", news.lost[-3:]) == "done", "there is nothing to be given again"
     other = RealmProcess(realm.world, f"{realm.prefix}x")
     expected = [
-        [packed_eid(part.partition, eid) for part in of.node.parts for eid in other.append(part, bodies(FRESH))]
-        for of in (queue, news)
+        [packed_eid(part.partition, eid) for part in load.node.parts for eid in other.append(part, bodies(FRESH))]
+        for load in (queue, news)
     ]
     assert all_of(consumer, len(expected[0])) == expected[0]
     assert all_of(plain, len(expected[1])) == expected[1]
@@ -309,8 +309,8 @@ def a_journal(start: Start) -> Truncation:
         consumer.acknowledge([eid])
     late = first.consumer(channel, "durable", "late")
     news = first.publish(channel, bodies(5))
-    for each in (early, late):
-        each.acknowledge(each.receive(5))
+    for reader in (early, late):
+        reader.acknowledge(reader.receive(5))
     places = offsets(first, topic := journal_topic(first.prefix))
     first.close()
     yield {(topic, 0): places[10]}
@@ -322,9 +322,9 @@ def a_journal(start: Start) -> Truncation:
     again.acknowledge(eids[30:35])
     more = second.publish(channel, bodies(5))
     for name in ("early", "late"):
-        each = second.consumer(channel, "durable", name)
-        assert each.receive(5) == more
-        each.acknowledge(more)
+        subscriber = second.consumer(channel, "durable", name)
+        assert subscriber.receive(5) == more
+        subscriber.acknowledge(more)
     assert offsets(second, topic)[-1] < places[-1], "below what was named before"
     second.kill()
 

@@ -45,12 +45,12 @@ def test_a_standby_waits_and_follows_at_once_when_the_owner_ends_in_order(world:
     eids = first.publish(queue, bodies(10))
     consumer = first.consumer(queue)
     consumer.receive(10)
-    told: list[str] = []
+    owners: list[str] = []
     turns = 0
 
     def meanwhile() -> None:
         nonlocal turns
-        turns += bool(told)
+        turns += bool(owners)
         if turns == 20:
             consumer.acknowledge(eids[:3])
             first.close()
@@ -58,8 +58,8 @@ def test_a_standby_waits_and_follows_at_once_when_the_owner_ends_in_order(world:
             first.turn()
 
     second = another(world, first, SHARP, meanwhile)
-    second.realm.open(lambda owner: told.append(owner.run))
-    assert told == [first.run]
+    second.realm.open(lambda owner: owners.append(owner.run))
+    assert owners == [first.run]
     assert second.consumer(queue).receive(7) == eids[3:]
     second.close()
 
@@ -116,9 +116,9 @@ def test_the_order_of_the_log_decides_who_owns(world: World, start: Start) -> No
     log.control.create_topics([TopicSpec(lease_topic(prefix))])
 
     def tenure() -> LeaseRecords:
-        found = LeaseRecords()
-        found.read(log, prefix, 10.0)
-        return found
+        records = LeaseRecords()
+        records.read(log, prefix, 10.0)
+        return records
 
     def put(what: What, run: str, seen: LeaseRecords) -> LeaseRecords:
         log.control.put(lease_topic(prefix), run.encode(), encode_lease(what, seen, run, {"host": run}, 0, 1.0))

@@ -43,10 +43,10 @@ def test_V_1_it_sees_what_has_not_ended_and_takes_nothing(start: Start, limits: 
     consumer.acknowledge(had[:10])
     consumer.acknowledge(had[20:90:7])
     there = [eid for eid in eids if eid not in had[:10] and eid not in had[20:90:7]]
-    one, other = realm.consumer(node, "browse"), realm.consumer(node, "browse")
-    assert by_store(seen(one)) == by_store(there)
+    browser, other = realm.consumer(node, "browse"), realm.consumer(node, "browse")
+    assert by_store(seen(browser)) == by_store(there)
     assert by_store(seen(other)) == by_store(there)
-    assert one.drain() == []
+    assert browser.drain() == []
     assert sorted(consumer.receive(100)) == sorted(set(eids) - set(had))
     firsts = {at: eids_of(some)[0] for at, some in by_store(there).items()}
     for at, state in enumerate(realm.states(node)):

@@ -40,10 +40,10 @@ def channel(realm: RealmProcess) -> Node:
 
 def test_a_volatile_durable_ends_with_its_last_link(realm: RealmProcess) -> None:
     node = channel(realm)
-    one, other = (realm.consumer(node, "durable", ":s|volatile", terms=VOLATILE) for _ in range(2))
+    consumer, other = (realm.consumer(node, "durable", ":s|volatile", terms=VOLATILE) for _ in range(2))
     eids = realm.publish(node, bodies(10))
-    assert set(one.receive(5)) < set(eids)
-    leave(one)
+    assert set(consumer.receive(5)) < set(eids)
+    leave(consumer)
     assert sorted(other.receive(10)) == sorted(eids)
     assert durables(realm) == {":s|volatile"}
     leave(other)
@@ -54,16 +54,16 @@ def test_a_volatile_durable_ends_with_its_last_link(realm: RealmProcess) -> None
 
 def test_who_comes_while_it_ends_waits_and_begins_anew(realm: RealmProcess) -> None:
     node = channel(realm)
-    one = realm.consumer(node, "durable", "v", terms=VOLATILE)
+    consumer = realm.consumer(node, "durable", "v", terms=VOLATILE)
     eids = realm.publish(node, bodies(3))
-    assert set(one.receive(3)) == set(eids)
-    leave(one)
+    assert set(consumer.receive(3)) == set(eids)
+    leave(consumer)
     realm.realm.poll()  # it is ending now
-    asked = object(), object()
-    for owner in asked:
+    owners = object(), object()
+    for owner in owners:
         realm.ask(node, "durable", "v", owner, VOLATILE)
-    begun = [realm.subscribed_to(owner) for owner in asked]
-    assert [each.answer for each in begun] == ["ready", "ready"]
+    begun = [realm.subscribed_to(owner) for owner in owners]
+    assert [reply.answer for reply in begun] == ["ready", "ready"]
     assert begun[0].subscription is not None
     new = Consumer(realm, begun[0].subscription)
     assert new.drain() == []

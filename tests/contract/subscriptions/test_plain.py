@@ -27,9 +27,9 @@ def subscriber(realm: RealmProcess, properties: Properties | None = None) -> tup
 
 
 def current(realm: RealmProcess, node: Node) -> Node:
-    found = realm.realm.node(node.name)
-    assert found is not None
-    return found
+    latest = realm.realm.node(node.name)
+    assert latest is not None
+    return latest
 
 
 def settled_in_the_journal(realm: RealmProcess) -> int:
@@ -37,24 +37,24 @@ def settled_in_the_journal(realm: RealmProcess) -> int:
 
 
 def test_it_comes_again_to_that_link_lowest_first_and_ahead_of_new_ones(realm: RealmProcess) -> None:
-    node, one = subscriber(realm)
+    node, consumer = subscriber(realm)
     other = realm.consumer(node, "plain")
     eids = realm.publish(node, bodies(20))
-    assert by_store(one.receive(20)) == by_store(eids)
-    first = {eid: one.bodies[eid] for eid in eids}
-    assert one.settle("return", [eids[8], eids[3], eids[4]]) == "done"
-    assert one.settle("return", [eids[6]], failed=True) == "done"
+    assert by_store(consumer.receive(20)) == by_store(eids)
+    first = {eid: consumer.bodies[eid] for eid in eids}
+    assert consumer.settle("return", [eids[8], eids[3], eids[4]]) == "done"
+    assert consumer.settle("return", [eids[6]], failed=True) == "done"
     more = realm.publish(node, bodies(5))
     back = sorted([eids[3], eids[4], eids[6], eids[8]])
-    one.bodies.clear()
-    assert by_store(one.receive(9)) == by_store([*back, *more])
-    assert {eid: one.bodies[eid] for eid in back} == {eid: first[eid] for eid in back}
-    assert [one.failed[eid] for eid in (eids[3], eids[4], eids[6], eids[8])] == [0, 0, 1, 0]
-    assert {eid for eid, again in one.again.items() if again} == set(back)
-    assert one.settle("return", [eids[6]], failed=True) == "done"
-    assert one.receive(1) == [eids[6]]
-    assert one.failed[eids[6]] == 2
-    assert one.drain() == []
+    consumer.bodies.clear()
+    assert by_store(consumer.receive(9)) == by_store([*back, *more])
+    assert {eid: consumer.bodies[eid] for eid in back} == {eid: first[eid] for eid in back}
+    assert [consumer.failed[eid] for eid in (eids[3], eids[4], eids[6], eids[8])] == [0, 0, 1, 0]
+    assert {eid for eid, again in consumer.again.items() if again} == set(back)
+    assert consumer.settle("return", [eids[6]], failed=True) == "done"
+    assert consumer.receive(1) == [eids[6]]
+    assert consumer.failed[eids[6]] == 2
+    assert consumer.drain() == []
     assert by_store(other.receive(25)) == by_store([*eids, *more])
     assert not any(other.again.values()) and not any(other.failed.values())
     assert other.drain() == []
@@ -115,7 +115,7 @@ def test_what_was_trimmed_meanwhile_is_not_given_again(start: Start) -> None:
     for at, some in by_store(eids).items():
         realm.world.open().control.trim(node.topic, at, eids_of(some)[5])
         kept += some[5:10]
-    early = [one for some in by_store(eids).values() for one in some[:10]]
+    early = [eid for some in by_store(eids).values() for eid in some[:10]]
     assert consumer.settle("return", early, failed=True) == "done"
     assert by_store(consumer.receive(len(kept))) == by_store(kept)
     assert consumer.drain() == []

@@ -37,12 +37,12 @@ def test_it_begins_where_it_was_asked_to(realm: RealmProcess, mode: Mode) -> Non
     realm.until(lambda: realm.clock.epoch_us() // 1000 > first_ms + 5, "a later time")
     middle_ms = realm.clock.epoch_us() // 1000
     eids += realm.publish(node, bodies(10))
-    one = eids_of(by_store(eids)[0])[3]  # in every store, a place of that number
+    bound = eids_of(by_store(eids)[0])[3]  # in every store, a place of that number
     last = max(eids_of([eid])[0] for eid in eids)
     places = {
         "all": (EARLIEST, eids),
         "none": (LATEST, []),
-        "from one": (Place("eid", one), [eid for eid in eids if eids_of([eid])[0] >= one]),
+        "from one": (Place("eid", bound), [eid for eid in eids if eids_of([eid])[0] >= bound]),
         "from before": (Place("eid", 0), eids),
         "beyond": (Place("eid", last + 1000), []),
         "of a time": (Place("time", middle_ms), eids[10:]),

@@ -125,7 +125,7 @@ def test_two_that_begin_a_shared_durable_anew_at_once_have_one_selector(realm: R
     for owner, rest in zip(names, (0, 1), strict=True):
         realm.ask(node, "durable", "s", owner, shared, selection=every(2, rest))
     begun = [realm.subscribed_to(owner) for owner in names]
-    assert [each.answer for each in begun] == ["ready", "in-use"]
+    assert [reply.answer for reply in begun] == ["ready", "in-use"]
     assert begun[0].subscription is not None
     evens = Consumer(realm, begun[0].subscription)
     eids = realm.publish(node, bodies(24))

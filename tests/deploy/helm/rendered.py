@@ -25,36 +25,36 @@ class Rendered:
     resources: list[Resource]
 
     def all(self, kind: str) -> list[Resource]:
-        return [each for each in self.resources if each["kind"] == kind]
+        return [resource for resource in self.resources if resource["kind"] == kind]
 
     def one(self, kind: str, name: str = "") -> Resource:
-        [found] = [each for each in self.all(kind) if each["metadata"]["name"].endswith(name)]
-        return found
+        [match] = [resource for resource in self.all(kind) if resource["metadata"]["name"].endswith(name)]
+        return match
 
     def pods(self) -> Iterator[Resource]:
         """Templates of pods, each with its labels."""
-        for each in self.resources:
-            if each["kind"] in ("StatefulSet", "Deployment"):
-                yield each["spec"]["template"]
-            if each["kind"] == "CronJob":
-                yield each["spec"]["jobTemplate"]["spec"]["template"]
+        for resource in self.resources:
+            if resource["kind"] in ("StatefulSet", "Deployment"):
+                yield resource["spec"]["template"]
+            if resource["kind"] == "CronJob":
+                yield resource["spec"]["jobTemplate"]["spec"]["template"]
 
     def pod(self, component: str) -> Resource:
-        [found] = [each for each in self.pods() if each["metadata"]["labels"][COMPONENT] == component]
-        return found
+        [match] = [resource for resource in self.pods() if resource["metadata"]["labels"][COMPONENT] == component]
+        return match
 
     def lay_out(self, pod: Resource, directory: Path, contents: Mapping[tuple[str, str], str]) -> Path:
         """As the kubelet projects the volume `config`. `contents`: by name and key, of what is not rendered."""
-        [volume] = [each for each in pod["spec"]["volumes"] if each["name"] == "config"]
+        [volume] = [entry for entry in pod["spec"]["volumes"] if entry["name"] == "config"]
         for source in volume["projected"]["sources"]:
-            [(kind, of)] = source.items()
-            for item in of["items"]:
+            [(kind, projection)] = source.items()
+            for item in projection["items"]:
                 path = directory / item["path"]
                 path.parent.mkdir(parents=True, exist_ok=True)
-                if kind == "configMap" and of["name"] == self.all("StatefulSet")[0]["metadata"]["name"]:
-                    path.write_text(self.one("ConfigMap", of["name"])["data"][item["key"]])
+                if kind == "configMap" and projection["name"] == self.all("StatefulSet")[0]["metadata"]["name"]:
+                    path.write_text(self.one("ConfigMap", projection["name"])["data"][item["key"]])
                 else:
-                    path.write_text(contents[of["name"], item["key"]])
+                    path.write_text(contents[projection["name"], item["key"]])
         return directory / "realmgate.yaml"
 
 
@@ -72,4 +72,4 @@ def template(directory: Path, values: Mapping[str, Any], release: str = RELEASE)
 def rendered(directory: Path, values: Mapping[str, Any]) -> Rendered:
     done = template(directory, values)
     assert done.returncode == 0, done.stderr
-    return Rendered([each for each in yaml.safe_load_all(done.stdout) if each])
+    return Rendered([resource for resource in yaml.safe_load_all(done.stdout) if resource])

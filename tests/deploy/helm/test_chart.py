@@ -91,7 +91,7 @@ def contents(tmp_path: Path) -> dict[tuple[str, str], str]:
 
 def invalid(directory: Path, version: str, *charts: Rendered) -> str:
     file = directory / "resources.yaml"
-    resources = [each for chart in charts for each in chart.resources if each["kind"] not in OF_OPERATORS]
+    resources = [resource for chart in charts for resource in chart.resources if resource["kind"] not in OF_OPERATORS]
     file.write_text(yaml.safe_dump_all(resources))
     return complaints(file, version)
 
@@ -168,22 +168,22 @@ def test_another_configuration_starts_the_gateways_anew_and_other_tables_do_not(
 
 def selectors(chart: Rendered) -> Iterator[tuple[str, dict[str, str], str]]:
     """Name of the resource, what it selects by, and the component that it means."""
-    for each in chart.resources:
-        name, spec = each["metadata"]["name"], each.get("spec", {})
+    for resource in chart.resources:
+        name, spec = resource["metadata"]["name"], resource.get("spec", {})
         means = "console" if name.endswith("-console") else "gateway"
-        if each["kind"] == "Service":
+        if resource["kind"] == "Service":
             yield name, spec["selector"], means
-        if each["kind"] in ("StatefulSet", "Deployment", "PodDisruptionBudget"):
+        if resource["kind"] in ("StatefulSet", "Deployment", "PodDisruptionBudget"):
             yield name, spec["selector"]["matchLabels"], means
-        if each["kind"] == "NetworkPolicy":
+        if resource["kind"] == "NetworkPolicy":
             yield name, spec["podSelector"]["matchLabels"], "gateway"
             yield name, spec["ingress"][1]["from"][0]["podSelector"]["matchLabels"], "console"
 
 
 def test_what_selects_pods_selects_those_that_it_means(charts: dict[str, Rendered]) -> None:
-    found = list(selectors(charts["full"]))
-    assert len(found) == 8
-    for name, by, means in found:
+    rows = list(selectors(charts["full"]))
+    assert len(rows) == 8
+    for name, by, means in rows:
         selected = [
             pod["metadata"]["labels"][COMPONENT]
             for pod in charts["full"].pods()
@@ -195,15 +195,15 @@ def test_what_selects_pods_selects_those_that_it_means(charts: dict[str, Rendere
 def test_ports_are_named_as_the_pods_name_them(charts: dict[str, Rendered]) -> None:
     chart = charts["full"]
     [gateway], [console] = (chart.pod(name)["spec"]["containers"] for name in ("gateway", "console"))
-    named = {each["name"]: each["containerPort"] for each in gateway["ports"]}
+    named = {port["name"]: port["containerPort"] for port in gateway["ports"]}
     assert named == {"admin": 9464, **PORTS}
-    pages = {each["name"] for each in console["ports"]}
+    pages = {port["name"] for port in console["ports"]}
     for service in chart.all("Service"):
         there = pages if service["metadata"]["name"].endswith("-console") else named
-        assert {each["targetPort"] for each in service["spec"]["ports"]} <= set(there)
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= set(there)
     policy = chart.one("NetworkPolicy")["spec"]["ingress"]
-    assert {each["port"] for each in policy[0]["ports"]} == set(PORTS)
-    assert [each["port"] for each in policy[1]["ports"]] == ["admin"]
+    assert {port["port"] for port in policy[0]["ports"]} == set(PORTS)
+    assert [port["port"] for port in policy[1]["ports"]] == ["admin"]
 
 
 def test_the_console_asks_each_gateway_at_its_own_name(charts: dict[str, Rendered]) -> None:
@@ -211,9 +211,9 @@ def test_the_console_asks_each_gateway_at_its_own_name(charts: dict[str, Rendere
     gateways, headless = chart.one("StatefulSet"), chart.one("Service", "-gateways")
     assert gateways["spec"]["serviceName"] == headless["metadata"]["name"] and headless["spec"]["clusterIP"] == "None"
     [console] = chart.pod("console")["spec"]["containers"]
-    asked = [url for word, url in zip(console["args"], console["args"][1:], strict=False) if word == "--gateway"]
+    urls = [url for word, url in zip(console["args"], console["args"][1:], strict=False) if word == "--gateway"]
     name = gateways["metadata"]["name"]
-    assert asked == [f"http://{name}-{number}.{name}-gateways:9464" for number in range(2)]
+    assert urls == [f"http://{name}-{number}.{name}-gateways:9464" for number in range(2)]
 
 
 def test_prometheus_gets_a_job_that_the_alerts_know(charts: dict[str, Rendered]) -> None:
@@ -226,7 +226,7 @@ def test_prometheus_gets_a_job_that_the_alerts_know(charts: dict[str, Rendered])
     rules = (ROOT / "deploy" / "prometheus" / "rules.yml").read_text()
     [pattern] = re.findall(r'up\{job=~"([^"]+)"\}', rules)
     assert re.fullmatch(pattern, job)
-    assert [each for each in chart.all("Service") if monitor["spec"]["jobLabel"] in each["metadata"]["labels"]] == [
+    assert [entry for entry in chart.all("Service") if monitor["spec"]["jobLabel"] in entry["metadata"]["labels"]] == [
         headless
     ]
     assert chart.one("PrometheusRule")["spec"] == yaml.safe_load(rules)
@@ -238,7 +238,7 @@ def test_the_names_of_two_releases_and_of_a_long_one_are_of_kubernetes(tmp_path:
     for release in ("realmgate", "a" * 53):
         done = template(tmp_path, VARIANTS["open"], release=release)
         assert done.returncode == 0, done.stderr
-        names = [each["metadata"]["name"] for each in yaml.safe_load_all(done.stdout) if each]
+        names = [resource["metadata"]["name"] for resource in yaml.safe_load_all(done.stdout) if resource]
         assert all(len(name) <= 52 for name in names), "of a CronJob, 52"
 
 
@@ -289,12 +289,12 @@ def test_the_console_starts_as_its_pod_starts_it(
     with (tmp_path / "log").open("w") as log:
         console = subprocess.Popen([REALMGATE, *words], stdout=log, stderr=log)
     try:
-        said = re.compile(r"console at (https://127\.0\.0\.1:\d+)")
-        until(lambda: said.search((tmp_path / "log").read_text()) or console.poll() is not None, "the console")
-        found = said.search((tmp_path / "log").read_text())
-        assert found, (tmp_path / "log").read_text()
-        asked = f"{found[1]}{container['livenessProbe']['httpGet']['path']}"
-        answer = subprocess.run(["curl", "-ksf", asked], capture_output=True, check=False, timeout=HANG_S)
+        pattern = re.compile(r"console at (https://127\.0\.0\.1:\d+)")
+        until(lambda: pattern.search((tmp_path / "log").read_text()) or console.poll() is not None, "the console")
+        match = pattern.search((tmp_path / "log").read_text())
+        assert match, (tmp_path / "log").read_text()
+        url = f"{match[1]}{container['livenessProbe']['httpGet']['path']}"
+        answer = subprocess.run(["curl", "-ksf", url], capture_output=True, check=False, timeout=HANG_S)
         assert answer.returncode == 0
     finally:
         console.terminate()
@@ -338,9 +338,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_values_are_refused_with_what_is_wrong(tmp_path: Path, name: str) -> None:
-    values, said = WRONG[name]
+    values, words = WRONG[name]
     done = template(tmp_path, values)
-    assert done.returncode != 0 and said in done.stderr, done.stderr
+    assert done.returncode != 0 and words in done.stderr, done.stderr
 
 
 def test_a_package_has_the_alerts_and_the_dashboard(tmp_path: Path) -> None:
@@ -352,8 +352,8 @@ def test_a_package_has_the_alerts_and_the_dashboard(tmp_path: Path) -> None:
 
 
 SETTINGS = [
-    f"--set={each}"
-    for each in (
+    f"--set={setting}"
+    for setting in (
         "config.realm.bootstrap=kafka:9092", "anonymous=true", "console.enabled=false", "monitoring.rules=true",
         "monitoring.dashboard=true",
     )

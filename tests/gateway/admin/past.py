@@ -65,9 +65,9 @@ class EvaluatedPast:
 
     def fires(self, alert: str) -> list[dict[str, str]]:
         """The expression of an alert by itself: `for` only says how long it has to be so."""
-        found = at(parse(RULES[alert]["expr"]), [*self._scrapes, (0.0, self.watch.scrape(self.job))])
-        assert not isinstance(found, float)
-        return [dict(labels) for labels in found]
+        vector = at(parse(RULES[alert]["expr"]), [*self._scrapes, (0.0, self.watch.scrape(self.job))])
+        assert not isinstance(vector, float)
+        return [dict(labels) for labels in vector]
 
     def quiet(self) -> bool:
         return not any(self.fires(alert) for alert in RULES)
@@ -113,4 +113,4 @@ def until(past: Past, reached: Callable[[], bool]) -> None:
 
 
 def until_fires(past: Past, alert: str, **labels: str) -> None:
-    until(past, lambda: any(labels.items() <= found.items() for found in past.fires(alert)))
+    until(past, lambda: any(labels.items() <= firing.items() for firing in past.fires(alert)))

@@ -44,7 +44,7 @@ class Node:
     def names(self) -> set[str]:
         """Of all series."""
         own = {self.name} if self.what == "series" else set()
-        return own.union(*(each.names() for each in self.inner))
+        return own.union(*(node.names() for node in self.inner))
 
 
 def parse(text: str) -> Node:
@@ -60,11 +60,11 @@ class _Reader:
         self._tokens: list[str] = []
         at = 0
         while text[at:].strip():
-            found = _TOKEN.match(text, at)
-            if found is None:
+            match = _TOKEN.match(text, at)
+            if match is None:
                 raise ValueError(f"cannot read {text[at:]!r}")
-            self._tokens.append(found.group().strip())
-            at = found.end()
+            self._tokens.append(match.group().strip())
+            at = match.end()
         self._tokens.append("")
 
     @property
@@ -82,10 +82,10 @@ class _Reader:
     def _compared(self) -> Node:
         return self._chain(tuple(_COMPARES), lambda: self._chain(("*",), self._atom))
 
-    def _chain(self, words: Sequence[str], of: Callable[[], Node]) -> Node:
-        left = of()
+    def _chain(self, words: Sequence[str], operand: Callable[[], Node]) -> Node:
+        left = operand()
         while self.next in words:
-            left = Node("binary", self.take(), inner=[left, of()])
+            left = Node("binary", self.take(), inner=[left, operand()])
         return left
 
     def _atom(self) -> Node:
@@ -171,13 +171,13 @@ def _points(
     now_s, last = scrapes[-1]
 
     wanted = set(node.labels.items())
-    found: dict[Labels, list[tuple[float, float]]] = {}
+    points: dict[Labels, list[tuple[float, float]]] = {}
     for at_s, samples in scrapes:
         for (name, labels), number in samples.items():
             is_wanted = name == node.name and wanted <= labels and at_s >= now_s - length_s
             if is_wanted and _matches(node, labels) and (not newest or (name, labels) in last):
-                found.setdefault(labels, []).append((at_s, number))
-    return found
+                points.setdefault(labels, []).append((at_s, number))
+    return points
 
 
 def _matches(node: Node, labels: Labels) -> bool:
@@ -190,18 +190,18 @@ def _called(node: Node, scrapes: Sequence[Scrape]) -> Vector:
         share = at(node.inner[0], scrapes)
         assert isinstance(share, float)
         return _quantile(share, _vector(node.inner[1], scrapes))
-    [of] = node.inner
+    [argument] = node.inner
     if node.name == "absent":
-        return {} if _vector(of, scrapes) else {frozenset(of.labels.items()): 1.0}
+        return {} if _vector(argument, scrapes) else {frozenset(argument.labels.items()): 1.0}
     of_range = {"rate": _increase, "increase": _increase, "changes": _changes}.get(node.name)
-    if of_range is None or not of.range_s:
+    if of_range is None or not argument.range_s:
         raise ValueError(f"{node.name} is not known here, or has no range")
-    divisor = of.range_s if node.name == "rate" else 1.0
-    points = _points(of, scrapes, of.range_s)
+    divisor = argument.range_s if node.name == "rate" else 1.0
+    points = _points(argument, scrapes, argument.range_s)
     return {
-        key: of_range(each, of.range_s) / divisor
-        for key, each in points.items()
-        if len(each) > 1 or of_range is _changes
+        key: of_range(pairs, argument.range_s) / divisor
+        for key, pairs in points.items()
+        if len(pairs) > 1 or of_range is _changes
     }
 
 
@@ -225,17 +225,17 @@ def _quantile(share: float, vector: Vector) -> Vector:
     for labels, count in vector.items():
         bound = float(dict(labels)["le"])
         groups.setdefault(frozenset(pair for pair in labels if pair[0] != "le"), []).append((bound, count))
-    found: Vector = {}
+    quantiles: Vector = {}
     for labels, buckets in groups.items():
         buckets.sort()
         rank, low, below = share * buckets[-1][1], 0.0, 0.0
         for bound, count in buckets:
             if count >= rank and count > 0:
                 is_last = bound == float("inf")
-                found[labels] = low if is_last else low + (bound - low) * (rank - below) / (count - below)
+                quantiles[labels] = low if is_last else low + (bound - low) * (rank - below) / (count - below)
                 break
             low, below = bound, count
-    return found
+    return quantiles
 
 
 def _binary(name: str, left: Vector | float, right: Vector | float) -> Vector | float:
@@ -263,5 +263,5 @@ def _each(left: Vector | float, right: Vector | float, calculate: Callable[[floa
     return {key: calculate(number, other) for key, number in left.items() if (other := _other(right, key)) is not None}
 
 
-def _other(of: Vector | float, key: Labels) -> float | None:
-    return of if isinstance(of, float) else of.get(key)
+def _other(operand: Vector | float, key: Labels) -> float | None:
+    return operand if isinstance(operand, float) else operand.get(key)

@@ -10,8 +10,8 @@ ADMIN = {"listen": "http://127.0.0.1:0"}
 
 
 def problem(watch: Watch, kind: str, about: str = "") -> dict[str, Any] | None:
-    found = [each for each in watch.health()["problems"] if (each["kind"], each["about"]) == (kind, about)]
-    return found[0] if found else None
+    problems = [row for row in watch.health()["problems"] if (row["kind"], row["about"]) == (kind, about)]
+    return problems[0] if problems else None
 
 
 def is_shown(watch: Watch, kind: str, about: str = "") -> bool:

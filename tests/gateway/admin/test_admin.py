@@ -35,40 +35,40 @@ def test_what_happened_stands_in_the_metrics(new_gateway: StartGateway, kind: st
         durable = ("queue", "orders", "0")
 
         def is_seen() -> bool:
-            found = watch.metrics()
-            return found.get(("realmgate_durable_hole_events", durable)) == 2 and (
-                found.get(("realmgate_durable_waiting_events", durable)) == 4
+            metrics = watch.metrics()
+            return metrics.get(("realmgate_durable_hole_events", durable)) == 2 and (
+                metrics.get(("realmgate_durable_waiting_events", durable)) == 4
             )
 
         watch.until(is_seen)
-        found = watch.metrics()
-        assert found["realmgate_deliveries_total", ("in", "orders", "accepted")] == 10
-        assert found["realmgate_deliveries_total", ("out", "orders", "accepted")] == 4
-        rules = {key: count for (name, key), count in found.items() if name == "realmgate_rule_decisions_total"}
+        metrics = watch.metrics()
+        assert metrics["realmgate_deliveries_total", ("in", "orders", "accepted")] == 10
+        assert metrics["realmgate_deliveries_total", ("out", "orders", "accepted")] == 4
+        rules = {key: count for (name, key), count in metrics.items() if name == "realmgate_rule_decisions_total"}
         assert rules == {
             ("publish-mixed", "publish"): 10,
             ("stored-accepted", "published"): 10,
             ("accepted-queue-acknowledges", "settle"): 4,
             ("done-as-asked", "settled"): 4,
         }
-        assert found["realmgate_durable_unsettled_events", durable] == 2
-        assert found["realmgate_durable_consumers", durable] == 1
-        assert found["realmgate_durable_settled_ranges", durable] == 1
-        assert found["realmgate_unsettled_deliveries", ()] == 2
-        assert found["realmgate_connections", ()] == 1
-        assert found["realmgate_links", ()] == 2
-        assert found["realmgate_credit_granted", ()] > 0
-        assert found["realmgate_accept_seconds_count", ()] == 10
-        assert 0 < found["realmgate_accept_seconds_sum", ()] < 600
-        assert found["realmgate_settle_seconds_count", ()] == 4
-        assert found["realmgate_settle_seconds_bucket", ("+Inf",)] == 4
-        assert found["realmgate_journal_transaction_seconds_count", ()] >= 1
-        assert found["realmgate_journal_transaction_seconds_bucket", ("+Inf",)] >= 1
-        assert found["realmgate_evidence_append_seconds_count", ()] >= 1
-        assert found["realmgate_publish_append_seconds_count", ()] >= 1
-        assert 0 < found["realmgate_publish_append_seconds_sum", ()] < 60
-        assert found["realmgate_evidence_failed_total", ()] == 0
-        assert found["process_resident_memory_bytes", ()] > 1e7
+        assert metrics["realmgate_durable_unsettled_events", durable] == 2
+        assert metrics["realmgate_durable_consumers", durable] == 1
+        assert metrics["realmgate_durable_settled_ranges", durable] == 1
+        assert metrics["realmgate_unsettled_deliveries", ()] == 2
+        assert metrics["realmgate_connections", ()] == 1
+        assert metrics["realmgate_links", ()] == 2
+        assert metrics["realmgate_credit_granted", ()] > 0
+        assert metrics["realmgate_accept_seconds_count", ()] == 10
+        assert 0 < metrics["realmgate_accept_seconds_sum", ()] < 600
+        assert metrics["realmgate_settle_seconds_count", ()] == 4
+        assert metrics["realmgate_settle_seconds_bucket", ("+Inf",)] == 4
+        assert metrics["realmgate_journal_transaction_seconds_count", ()] >= 1
+        assert metrics["realmgate_journal_transaction_seconds_bucket", ("+Inf",)] >= 1
+        assert metrics["realmgate_evidence_append_seconds_count", ()] >= 1
+        assert metrics["realmgate_publish_append_seconds_count", ()] >= 1
+        assert 0 < metrics["realmgate_publish_append_seconds_sum", ()] < 60
+        assert metrics["realmgate_evidence_failed_total", ()] == 0
+        assert metrics["process_resident_memory_bytes", ()] > 1e7
         peer.send(frames.attach_sender("nowhere", 7, "to-nowhere"))
         assert peer.refused() == "amqp:not-found"
         refused = ("fatal", "", "amqp:not-found", "", "attach.refuse-an-unknown-node")
@@ -89,8 +89,8 @@ def test_every_metric_is_documented_and_every_documented_one_is_there(new_gatewa
         _, _, body = watch.ask("/metrics")
     there = set(re.findall(r"^# TYPE (realmgate_\w+) ", body.decode(), re.MULTILINE))
     table = PAGE.read_text().split("\n## Alerts")[0]
-    told = set(re.findall(r"`(realmgate_\w+)`", table)) - {"realmgate_waiting_info"}
-    assert there == told
+    names = set(re.findall(r"`(realmgate_\w+)`", table)) - {"realmgate_waiting_info"}
+    assert there == names
 
 
 def test_refused_tables_are_shown_and_the_gateway_stays_ready(new_gateway: StartGateway, tmp_path: Path) -> None:
@@ -106,22 +106,22 @@ def test_refused_tables_are_shown_and_the_gateway_stays_ready(new_gateway: Start
     [problem] = shown["reload"]["problems"]
     assert re.match(rf"{folder.directory}/tables/published.yaml:\d+:\d+: settle cannot be maybe", problem)
     assert shown["tables"] == healthy["tables"]
-    assert [(each["kind"], each["detail"]) for each in shown["problems"]] == [("tables-refused", problem)]
-    found = watch.metrics()
-    assert (found["realmgate_ready", ()], found["realmgate_problem", ("", "tables-refused")]) == (1, 1)
-    assert found["realmgate_reloads_total", ("refused",)] == 1
-    assert found["realmgate_reload_problems", ()] == 1
-    assert found["realmgate_reload_last_successful", ()] == 0
+    assert [(entry["kind"], entry["detail"]) for entry in shown["problems"]] == [("tables-refused", problem)]
+    metrics = watch.metrics()
+    assert (metrics["realmgate_ready", ()], metrics["realmgate_problem", ("", "tables-refused")]) == (1, 1)
+    assert metrics["realmgate_reloads_total", ("refused",)] == 1
+    assert metrics["realmgate_reload_problems", ()] == 1
+    assert metrics["realmgate_reload_last_successful", ()] == 0
     assert process.log().count("these tables are not used") == 1
     folder.write(MODIFIED)
     watch.until(lambda: watch.health()["reload"]["done"] == 1)
     shown = watch.health()
     assert (shown["state"], shown["reload"]["problems"], shown["problems"]) == ("ready", [], [])
     assert shown["tables"]["digest"] != healthy["tables"]["digest"]
-    found = watch.metrics()
-    assert found["realmgate_reload_last_successful", ()] == 1
-    assert found["realmgate_reload_last_success_timestamp_seconds", ()] * 1e6 == shown["reload"]["last_done_us"]
-    assert ("realmgate_info", ("extended", "embedded", shown["run"], shown["tables"]["digest"])) in found
+    metrics = watch.metrics()
+    assert metrics["realmgate_reload_last_successful", ()] == 1
+    assert metrics["realmgate_reload_last_success_timestamp_seconds", ()] * 1e6 == shown["reload"]["last_done_us"]
+    assert ("realmgate_info", ("extended", "embedded", shown["run"], shown["tables"]["digest"])) in metrics
 
 
 def test_a_standby_says_whom_it_waits_for(tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_a_standby_says_whom_it_waits_for(tmp_path: Path) -> None:
         assert (watch.ask("/livez")[0], watch.ask("/readyz")[0]) == (200, 200)
         [answer] = json.loads(watch.ask("/api/links")[2])["gateways"]
         assert (answer["run"], answer["state"], answer["links"]) == (shown["run"], "standby", [])
-        found = watch.metrics()
-        assert found["realmgate_ready", ()] == 0
-        assert found["realmgate_waiting_info", (shown["run"], "standby")] == 1
+        metrics = watch.metrics()
+        assert metrics["realmgate_ready", ()] == 0
+        assert metrics["realmgate_waiting_info", (shown["run"], "standby")] == 1
         first.kill()
         second.await_ready()
         assert (watch.health()["status"], watch.health()["state"]) == (200, "ready")
@@ -159,10 +159,10 @@ def test_an_address_in_use_is_named_and_nothing_starts(new_gateway: StartGateway
     assert second.process is not None
     second.process.wait(90)  # it has to start first, on whatever machine
     assert second.await_exit() == 2
-    said = (
+    line = (
         f"gateway.yaml:1: {url}: admin.listen: Address already in use; stop what listens at port {url.split(':')[-1]}"
     )
-    assert said in second.log()
+    assert line in second.log()
 
 
 def test_every_store_of_a_spread_node_is_shown_by_itself(new_gateway: StartGateway) -> None:
@@ -175,9 +175,9 @@ def test_every_store_of_a_spread_node_is_shown_by_itself(new_gateway: StartGatew
         peer.consumer("wide", credit=9)
         peer.receive(9)
         watch.until(lambda: watch.metrics()["realmgate_stores_counting", ()] == 0)
-        found = watch.metrics()
-        unsettled = [found["realmgate_durable_unsettled_events", ("queue", "wide", str(part))] for part in range(3)]
+        metrics = watch.metrics()
+        unsettled = [metrics["realmgate_durable_unsettled_events", ("queue", "wide", str(part))] for part in range(3)]
         assert sum(unsettled) == 9
-        assert found["realmgate_unsettled_deliveries", ()] == 9
-        events = [number for (name, _), number in found.items() if name == "realmgate_node_events"]
+        assert metrics["realmgate_unsettled_deliveries", ()] == 9
+        events = [number for (name, _), number in metrics.items() if name == "realmgate_node_events"]
         assert sum(events) == 30

@@ -218,7 +218,7 @@ def test_settlements_that_take_long(tmp_path: Path, new_past: NewPast) -> None:
     with serving(tmp_path, new_past) as (gateway, past), Peer(gateway.port) as peer:
         peer.stored("orders", *[MESSAGE] * 3)
         peer.consumer("orders", credit=3)
-        seen = [each.field(1) for each in peer.receive(3)]
+        seen = [frame.field(1) for frame in peer.receive(3)]
         with nothing_is_stored(tmp_path):
             peer.settle(seen, frames.state("accepted"))
             time.sleep(1.5)  # of the world, not of the test: what is stored after it took longer than a second
@@ -241,7 +241,7 @@ def test_an_event_that_holds_the_mark(tmp_path: Path, new_past: NewPast) -> None
     with serving(tmp_path, new_past) as (gateway, past), Peer(gateway.port) as peer:
         peer.stored("orders", *[MESSAGE] * 3)
         peer.consumer("orders", credit=3)
-        seen = [each.field(1) for each in peer.receive(3)]
+        seen = [frame.field(1) for frame in peer.receive(3)]
         until(past, lambda: ("realmgate_durable_low_eid", ORDERS) in past.watch.scrape())
         past.anew()
         assert not past.fires("RealmgateEventHoldsTheMark")
@@ -264,13 +264,13 @@ def test_consumers_that_lag(tmp_path: Path, new_past: NewPast) -> None:
 
 
 def test_every_alert_is_documented_and_has_a_test_that_fires_it() -> None:
-    told = set(re.findall(r"^\| `(Realmgate\w+)` ", PAGE.read_text(), re.MULTILINE))
-    assert told == {alert for rules in GROUPS.values() for alert in rules}
+    alerts = set(re.findall(r"^\| `(Realmgate\w+)` ", PAGE.read_text(), re.MULTILINE))
+    assert alerts == {alert for rules in GROUPS.values() for alert in rules}
     fired = set(re.findall(r'until_fires\(past, "(\w+)"', Path(__file__).read_text()))
     assert fired == set(RULES)
 
 
 @pytest.mark.parametrize("alert", RULES)
 def test_an_alert_speaks_of_series_that_there_are(alert: str) -> None:
-    told = set(re.findall(r"`(realmgate_\w+)`", PAGE.read_text()))
-    assert {name.removesuffix("_bucket") for name in parse(RULES[alert]["expr"]).names()} <= told | {"up"}
+    series = set(re.findall(r"`(realmgate_\w+)`", PAGE.read_text()))
+    assert {name.removesuffix("_bucket") for name in parse(RULES[alert]["expr"]).names()} <= series | {"up"}

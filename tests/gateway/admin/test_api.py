@@ -41,30 +41,30 @@ def answer(watch: Watch, what: str, **query: object) -> Row:
     before = watch.health()
     status, _, body = watch.ask(f"/api/{what}?{urllib.parse.urlencode(query)}")
     assert status == 200, body
-    [found] = json.loads(body)["gateways"]
-    assert found["run"] == before["run"]
-    assert found["state"] in (before["state"], watch.health()["state"])
-    return dict(found)
+    [reply] = json.loads(body)["gateways"]
+    assert reply["run"] == before["run"]
+    assert reply["state"] in (before["state"], watch.health()["state"])
+    return dict(reply)
 
 
 def rows(watch: Watch, what: str, **query: object) -> list[Row]:
-    found: list[Row] = answer(watch, what, **query)[what]
-    return found
+    entries: list[Row] = answer(watch, what, **query)[what]
+    return entries
 
 
 def row(watch: Watch, what: str, **query: object) -> Row:
-    [found] = rows(watch, what, **query)
-    return found
+    [entry] = rows(watch, what, **query)
+    return entry
 
 
 def pages(watch: Watch, what: str, limit: int, **query: object) -> list[list[str]]:
     """The IDs of each page."""
-    found, after = [], ""
+    listing, after = [], ""
     while after is not None:
         page = answer(watch, what, limit=limit, **query, **({"after": after} if after else {}))
-        found.append([each["id"] for each in page[what]])
+        listing.append([entry["id"] for entry in page[what]])
         after = page["next"]
-    return found
+    return listing
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +105,9 @@ def test_nodes_and_durables_have_their_numbers(new_gateway: StartGateway, kind: 
         assert row(watch, "nodes", node="dead")["oldest_s"] is None, "it has no message"
         assert row(watch, "nodes", node="full")["size_bytes"] > 0
         durable = row(watch, "durables", node="news")
-        told = {"durable": "app:all", "stored": 4, "available": 4, "unsettled": 0, "partition": 0, "consumers": 1}
-        told |= {"shared": False, "expiry": "never", "opened": True, "selector": None, "hole_events": 0}
-        assert told.items() <= durable.items(), durable
+        facts = {"durable": "app:all", "stored": 4, "available": 4, "unsettled": 0, "partition": 0, "consumers": 1}
+        facts |= {"shared": False, "expiry": "never", "opened": True, "selector": None, "hole_events": 0}
+        assert facts.items() <= durable.items(), durable
         state = row(watch, "durables", node="full", durable="queue")
         assert (state["stored"], state["position_eid"] - state["low_eid"], state["shared"]) == (2, 1, None)
         assert state["oldest_s"] >= 1
@@ -122,14 +122,14 @@ def test_pages_of_nodes_and_durables_follow_one_another_and_miss_none(gateway: G
     with Peer(gateway.port) as peer:
         for handle, name in enumerate(names):
             peer.publisher(name, handle=handle)
-        every = [each["id"] for each in rows(watch, "nodes")]
+        every = [entry["id"] for entry in rows(watch, "nodes")]
         assert every == sorted(every) and set(names) <= set(every)
-        found = pages(watch, "nodes", 2)
-        assert [each for page in found for each in page] == every
-        assert {len(page) for page in found[:-1]} == {2}
-        durables = [each["id"] for each in rows(watch, "durables")]
-        assert {json.loads(each)[0] for each in durables} >= set(names)
-        assert [each for page in pages(watch, "durables", 3) for each in page] == durables
+        listing = pages(watch, "nodes", 2)
+        assert [key for page in listing for key in page] == every
+        assert {len(page) for page in listing[:-1]} == {2}
+        durables = [entry["id"] for entry in rows(watch, "durables")]
+        assert {json.loads(key)[0] for key in durables} >= set(names)
+        assert [key for page in pages(watch, "durables", 3) for key in page] == durables
         assert answer(watch, "nodes", limit=len(every))["next"] is None, "there are no more"
         assert rows(watch, "nodes", node="missing") == rows(watch, "durables", node="missing") == []
 
@@ -143,7 +143,7 @@ def test_each_rule_has_its_hits_and_its_errors(gateway: GatewayProcess) -> None:
         assert peer.refused() == "amqp:not-found"
 
     def of(rule: str) -> Row:
-        return {each["id"]: each for each in rows(watch, "rules", limit=500)}[rule]
+        return {entry["id"]: entry for entry in rows(watch, "rules", limit=500)}[rule]
 
     watch.until(lambda: of("published.stored-accepted")["hits"] >= 3)
     stored, refused = of("published.stored-accepted"), of("attach.refuse-an-unknown-node")
@@ -151,13 +151,13 @@ def test_each_rule_has_its_hits_and_its_errors(gateway: GatewayProcess) -> None:
     assert (refused["hits"], refused["then"]["condition"]) == (None, "amqp:not-found"), "attaches are not counted"
     assert refused["errors"] >= 1
     assert of("settle.rejected-dead-letters")["hits"] == 0, "never hit"
-    found = answer(watch, "rules", limit=500)
-    assert {"digest": found["digest"], "profile": found["profile"]} == watch.health()["tables"]
-    ids = [each["id"] for each in found["rules"]]
+    reply = answer(watch, "rules", limit=500)
+    assert {"digest": reply["digest"], "profile": reply["profile"]} == watch.health()["tables"]
+    ids = [entry["id"] for entry in reply["rules"]]
     assert len(ids) == answer(watch, "gateway")["gateway"]["tables"]["rules"]
-    assert [each for page in pages(watch, "rules", 50) for each in page] == ids
+    assert [key for page in pages(watch, "rules", 50) for key in page] == ids
     published = load_tables()["published"]
-    assert {each["rule"] for each in rows(watch, "rules", table="published")} == set(published.rules)
+    assert {entry["rule"] for entry in rows(watch, "rules", table="published")} == set(published.rules)
 
 
 def test_open_transactions_say_who_since_when_and_how_much(gateway: GatewayProcess) -> None:
@@ -166,7 +166,7 @@ def test_open_transactions_say_who_since_when_and_how_much(gateway: GatewayProce
         peer.stored("books.in", *[MESSAGE] * 2)
         peer.publisher("books.out", handle=0)
         peer.consumer("books.in", credit=2)
-        numbers = [each.field(1) for each in peer.receive(2)]
+        numbers = [frame.field(1) for frame in peer.receive(2)]
         first = peer.begun()
         other.begun()
         peer.post(first, *[MESSAGE] * 3)
@@ -200,8 +200,8 @@ def driven(page: Coroutine[Any, Any, Response]) -> Response:
         while True:
             page.send(None)
     except StopIteration as end:
-        found: Response = end.value
-        return found
+        response: Response = end.value
+        return response
 
 
 def test_a_commit_that_the_realm_has_not_answered_is_shown() -> None:
@@ -209,8 +209,8 @@ def test_a_commit_that_the_realm_has_not_answered_is_shown() -> None:
         answering = Answering(scripted.realm.run, 0, "ready")
         made = scripted.do(lambda: driven(transactions(scripted.gateway, answering, Request({}, {}, ""))))
         assert made.status == HTTPStatus.OK
-        found: list[Row] = json.loads(made.body)["gateways"][0]["transactions"]
-        return found
+        entries: list[Row] = json.loads(made.body)["gateways"][0]["transactions"]
+        return entries
 
     with ScriptedGateway(load_tables()) as scripted, Transacting(scripted.port) as peer:
         peer.publisher("q")
@@ -219,7 +219,7 @@ def test_a_commit_that_the_realm_has_not_answered_is_shown() -> None:
         peer.post(transaction, MESSAGE)
         peer.send(frames.discharge(peer.number(), transaction, False, CONTROL))
         scripted.until(lambda: "commit 0 1" in scripted.realm.calls)
-        assert [(each["state"], each["messages"]) for each in shown()] == [("committing", 1)]
+        assert [(entry["state"], entry["messages"]) for entry in shown()] == [("committing", 1)]
         scripted.do(scripted.realm.release)
         until(lambda: shown() == [], "the transaction to end")
 

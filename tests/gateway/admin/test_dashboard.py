@@ -45,11 +45,11 @@ def expanded(expression: str) -> str:
 
 def labels_of(scrapes: Sequence[Scrape]) -> dict[str, set[str]]:
     """By metric, the names of the labels that were seen."""
-    found: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     for _, samples in scrapes:
         for name, labels in samples:
-            found.setdefault(name, set(ADDED)).update(label for label, _ in labels)
-    return found
+            names.setdefault(name, set(ADDED)).update(label for label, _ in labels)
+    return names
 
 
 def problems_of(expression: str, legend: str, scrapes: Sequence[Scrape]) -> list[str]:
@@ -98,7 +98,7 @@ def pass_messages(port: int) -> None:
     with Peer(port) as peer:
         peer.stored("orders", *[MESSAGE] * 6)
         peer.consumer("orders", credit=6)
-        *seen, last = [each.field(1) for each in peer.receive(6)]
+        *seen, last = [frame.field(1) for frame in peer.receive(6)]
         peer.settle([last], frames.state("rejected"), settled=False)
         peer.outcomes(1)
         peer.settle(seen, frames.state("accepted"))
@@ -203,7 +203,7 @@ def test_a_real_prometheus_shows_something_for_every_query(tmp_path: Path) -> No
             shown = {expression: prometheus.query(expanded(expression)) for _, expression, _ in QUERIES}
             assert [expression for expression, series in shown.items() if not series] == []
             assert [expression for expression in shown if prometheus.query(of_another_job(expression))] == []
-            assert [each["metric"]["job"] for each in prometheus.query("realmgate_ready")] == ["realmgate"] * 2
+            assert [sample["metric"]["job"] for sample in prometheus.query("realmgate_ready")] == ["realmgate"] * 2
     finally:
         prometheus.stop()
 
@@ -223,8 +223,8 @@ def test_the_panels_have_titles_of_their_own_and_lie_beside_each_other() -> None
     assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
     assert len({panel["title"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
     cells = [cells_of(panel["gridPos"]) for panel in DASHBOARD["panels"]]
-    assert all(x < 24 for each in cells for x, _ in each)
-    assert not any(one & other for one, other in combinations(cells, 2))
+    assert all(x < 24 for area in cells for x, _ in area)
+    assert not any(area & other for area, other in combinations(cells, 2))
 
 
 def cells_of(grid: dict[str, int]) -> set[tuple[int, int]]:

@@ -19,8 +19,8 @@ REJECTED = frames.state("rejected")
 
 def counted(watch: Watch) -> dict[tuple[str, ...], float]:
     """By cause and node."""
-    found = watch.metrics().items()
-    return {labels: number for (name, labels), number in found if name == "realmgate_dead_letters_total"}
+    metrics = watch.metrics().items()
+    return {labels: number for (name, labels), number in metrics if name == "realmgate_dead_letters_total"}
 
 
 @pytest.mark.parametrize("kind", ["embedded", "kafka"])

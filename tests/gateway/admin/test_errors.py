@@ -45,8 +45,8 @@ def errors(watch: Watch, **query: Any) -> list[Row]:
     status, _, body = watch.ask(f"/api/errors?{urllib.parse.urlencode(query)}")
     assert status == 200, body
     [answer] = json.loads(body)["gateways"]
-    found: list[Row] = answer["errors"]
-    return found
+    rows: list[Row] = answer["errors"]
+    return rows
 
 
 def errors_of(watch: Watch, **query: Any) -> list[Row]:
@@ -126,7 +126,7 @@ def test_a_mechanism_that_is_not_offered_is_found(gateway: GatewayProcess) -> No
     with Peer(gateway.port, begin=False) as peer:
         peer.send(b"HTTP/1.1 ")
         assert peer.closed()
-    [row] = [each for each in errors_of(watch, what="login") if each["fault"] == "sasl"]
+    [row] = [entry for entry in errors_of(watch, what="login") if entry["fault"] == "sasl"]
     expect(row, address="127.0.0.1", user=None)
 
 
@@ -153,8 +153,8 @@ def test_a_denied_attach_and_a_right_that_was_lost_are_found(gateway: GatewayPro
     expect(row, what="delivery", node="guarded", link="loses-it", direction="publish", address="127.0.0.1")
     shown = printed(watch, "denials", "--since", "1h")
     assert "ann" in shown and "ben" in shown and "oders" not in shown
-    for each in (connection, denied):
-        each.close()
+    for client in (connection, denied):
+        client.close()
 
 
 def test_a_message_that_is_too_large_is_found_with_its_node(gateway: GatewayProcess) -> None:
@@ -171,7 +171,7 @@ def test_a_message_that_is_too_large_is_found_with_its_node(gateway: GatewayProc
     [row] = errors_of(watch, container="large")
     condition = "amqp:link:message-size-exceeded"
     expect(row, what="fault", node="letters", condition=condition, user="anonymous", **{"class": "fatal"})
-    [line] = [each for each in gateway.log_path.read_text().splitlines() if "peer fault message-too-large" in each]
+    [line] = [text for text in gateway.log_path.read_text().splitlines() if "peer fault message-too-large" in text]
     for word in ("node 'letters'", "link '", "fault.message-too-large", condition, "container 'large'"):
         assert word in line, line
     counted = watch.metrics()
@@ -199,7 +199,7 @@ def test_a_message_that_is_too_large_for_its_consumer_is_counted_and_found(gatew
     }
     assert counted["realmgate_told_errors_total", ("none",)] >= 1
     log_text = gateway.log_path.read_text().splitlines()
-    [line] = [each for each in log_text if "peer fault too-large-for-the-consumer" in each]
+    [line] = [text for text in log_text if "peer fault too-large-for-the-consumer" in text]
     assert "container 'narrow'" in line and "takes 1000 octets" in line
 
 
@@ -281,7 +281,7 @@ def test_clients_without_an_id_hide_nothing_of_another_container(new_gateway: St
     expect(full, count=refused, container="billing", more=0)
     rows = errors(watch, node="ordres")
     assert len(rows) <= 2 and sum(row["count"] for row in rows) == 60, "one a minute"
-    assert [each["container"] for each in rows[-1]["examples"]] == [f"generated-{n}" for n in (57, 58, 59)]
+    assert [example["container"] for example in rows[-1]["examples"]] == [f"generated-{n}" for n in (57, 58, 59)]
     assert rows[-1]["examples"][-1]["link"] == "link-59"
     assert errors(watch, container="generated-59") == rows[-1:]
 
@@ -306,10 +306,10 @@ def test_what_is_the_same_is_one_entry_for_a_while() -> None:
     for _ in range(50):
         add(recent, "ann", "orders", 2)
     add(recent, "ann", "other")
-    assert [(each.number, each.count) for each in recent.above(0)] == [(1, 100), (2, 1)]
+    assert [(entry.number, entry.count) for entry in recent.above(0)] == [(1, 100), (2, 1)]
     clock.now_us += int(SAME_S * 1e6)
     add(recent, "ann", "orders")
-    assert [(each.number, each.count) for each in recent.above(1)] == [(2, 1), (3, 1)]
+    assert [(entry.number, entry.count) for entry in recent.above(1)] == [(2, 1), (3, 1)]
 
 
 def test_containers_links_and_durables_are_examples_of_an_entry() -> None:
@@ -321,7 +321,7 @@ def test_containers_links_and_durables_are_examples_of_an_entry() -> None:
         )
     [entry] = recent.above(0)
     assert (entry.count, entry.facts["container"]) == (60, "c0")
-    assert [each["durable"] for each in entry.examples] == ["c57:l57", "c58:l58", "c59:l59"]
+    assert [example["durable"] for example in entry.examples] == ["c57:l57", "c58:l58", "c59:l59"]
 
 
 def test_names_that_a_peer_invents_leave_it_entries_for_its_other_errors() -> None:
@@ -333,11 +333,11 @@ def test_names_that_a_peer_invents_leave_it_entries_for_its_other_errors() -> No
         for n in range(1_000):
             recent.add({**facts, "rule": "attach.unknown", "node": f"no-{minute}-{n}"}, "")
         recent.add({**facts, "what": "delivery", "rule": "published.full", "node": "orders"}, "", 500)
-    full = [each for each in recent.above(0) if each.facts["node"] == "orders"]
-    assert [(each.count, each.more) for each in full] == [(500, 0)] * 10
-    unknown = [each for each in recent.above(0) if each.facts["node"] != "orders"]
+    full = [entry for entry in recent.above(0) if entry.facts["node"] == "orders"]
+    assert [(entry.count, entry.more) for entry in full] == [(500, 0)] * 10
+    unknown = [entry for entry in recent.above(0) if entry.facts["node"] != "orders"]
     assert RULE_ENTRIES < len(unknown) < 3 * RULE_ENTRIES
-    assert sum(each.count + each.more for each in unknown) == 10_000, "what has no entry is counted in one of its rule"
+    assert sum(row.count + row.more for row in unknown) == 10_000, "what has no entry is counted in one of its rule"
 
 
 def test_user_names_that_a_peer_invents_are_one_peers() -> None:
@@ -361,5 +361,5 @@ def test_the_oldest_entries_go() -> None:
     for number in range(KEPT + 10):
         clock.now_us += 1_000_000
         add(recent, f"user-{number}", "orders")
-    kept = [each.number for each in recent.above(0)]
+    kept = [entry.number for entry in recent.above(0)]
     assert (len(kept), kept[0], kept[-1]) == (KEPT, 11, KEPT + 10)

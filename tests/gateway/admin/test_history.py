@@ -33,24 +33,24 @@ def ask(watch: Watch, **query: object) -> tuple[int, Row]:
 
 def rows(watch: Watch, **query: object) -> list[Row]:
     """Of all pages."""
-    found: list[Row] = []
+    records: list[Row] = []
     after = ""
     while True:
         status, answer = ask(watch, **query, **({"after": after} if after else {}))
         assert status == 200, answer
-        found += answer["history"]
+        records += answer["history"]
         after = answer["next"]
         if after is None:
-            return found
+            return records
 
 
-def of_run(found: list[Row], run: str) -> list[Row]:
-    return [row for row in found if [each["run"] for each in row["runs"]] == [run]]
+def of_run(records: list[Row], run: str) -> list[Row]:
+    return [row for row in records if [entry["run"] for entry in row["runs"]] == [run]]
 
 
-def summed(found: list[Row], family: str) -> Counts:
+def summed(records: list[Row], family: str) -> Counts:
     counts: Counts = Counter()
-    for row in found:
+    for row in records:
         for *key, count in row[family]:
             counts[tuple(key)] += count
     return counts
@@ -111,38 +111,38 @@ def test_the_records_of_all_runs_add_up_to_what_was_counted(new_gateway: StartGa
     watch = Watch.of(gateway)
     third = watch.health()["run"]
     until(lambda: of_run(rows(watch), third), "the first record of a run")
-    found = rows(watch)
+    records = rows(watch)
     for family, counts in of_first.items():
-        assert summed(of_run(found, first), family) == counts, family
-        assert of_second[family] <= summed(of_run(found, second), family) <= killed[family], family
-        assert not summed(of_run(found, third), family), family
-    assert [row["runs"][0]["closed"] for row in of_run(found, first)].index(True) == len(of_run(found, first)) - 1
-    assert not any(row["runs"][0]["closed"] for row in of_run(found, second))
-    assert [row["id"] for row in found] == sorted((row["id"] for row in found), key=int)
+        assert summed(of_run(records, first), family) == counts, family
+        assert of_second[family] <= summed(of_run(records, second), family) <= killed[family], family
+        assert not summed(of_run(records, third), family), family
+    assert [row["runs"][0]["closed"] for row in of_run(records, first)].index(True) == len(of_run(records, first)) - 1
+    assert not any(row["runs"][0]["closed"] for row in of_run(records, second))
+    assert [row["id"] for row in records] == sorted((row["id"] for row in records), key=int)
     for run in (first, second, third):
-        times = [time for row in of_run(found, run) for time in (row["begin_us"], row["end_us"])]
+        times = [time for row in of_run(records, run) for time in (row["begin_us"], row["end_us"])]
         assert times == sorted(times), "nothing is counted twice"
     hours = rows(watch, step="hour", limit=1)
     for run, closed in ((first, True), (second, False)):
-        covered = [each for row in hours for each in row["runs"] if each["run"] == run]
-        assert covered[0]["begin_us"] == of_run(found, run)[0]["begin_us"]
-        assert (covered[-1]["end_us"], covered[-1]["closed"]) == (of_run(found, run)[-1]["end_us"], closed)
+        covered = [entry for row in hours for entry in row["runs"] if entry["run"] == run]
+        assert covered[0]["begin_us"] == of_run(records, run)[0]["begin_us"]
+        assert (covered[-1]["end_us"], covered[-1]["closed"]) == (of_run(records, run)[-1]["end_us"], closed)
     for family in FAMILIES:
-        assert summed(hours, family) >= summed(found, family), family
-    assert sum(row["new_connections"] for row in of_run(found, first)) == 2
+        assert summed(hours, family) >= summed(records, family), family
+    assert sum(row["new_connections"] for row in of_run(records, first)) == 2
 
 
 def test_a_page_is_of_the_time_that_was_asked_for(new_gateway: StartGateway) -> None:
     gateway = new_gateway("embedded", admin=ADMIN, limits=LIMITS, nodes={})
     watch = Watch.of(gateway)
     until(lambda: len(rows(watch)) >= 4, "four records")
-    found = rows(watch)
+    records = rows(watch)
     _, answer = ask(watch)
-    assert answer["known_us"] == found[0]["begin_us"]
-    assert [row["id"] for row in rows(watch, limit=1)][:4] == [row["id"] for row in found[:4]]
-    third = found[2]
+    assert answer["known_us"] == records[0]["begin_us"]
+    assert [row["id"] for row in rows(watch, limit=1)][:4] == [row["id"] for row in records[:4]]
+    third = records[2]
     assert rows(watch, since=third["begin_us"])[0]["id"] == third["id"]
-    assert rows(watch, since=third["begin_us"] - 60_000_000, minutes=1) == found[:2]
+    assert rows(watch, since=third["begin_us"] - 60_000_000, minutes=1) == records[:2]
     assert not rows(watch, since=(time.time_ns() // 1000) + 60_000_000)
     for wrong in ({"minutes": 0}, {"minutes": "x"}, {"step": "day"}, {"after": "x"}, {"since": "yesterday"}):
         status, answer = ask(watch, **wrong)

@@ -81,11 +81,11 @@ class Client:
 
     def heard(self, before_us: float = float("inf")) -> Counter[Way]:
         return Counter(
-            each.way for each in self.steps for _ in range(BATCH) if each.heard_us and each.heard_us < before_us
+            step.way for step in self.steps for _ in range(BATCH) if step.heard_us and step.heard_us < before_us
         )
 
     def sent(self, before_us: float = float("inf")) -> Counter[Way]:
-        return Counter(each.way for each in self.steps for _ in range(BATCH) if each.sent_us < before_us)
+        return Counter(step.way for step in self.steps for _ in range(BATCH) if step.sent_us < before_us)
 
 
 def _now_us() -> int:
@@ -167,13 +167,13 @@ def test_what_clients_sent_is_in_the_history_less_the_last_record_of_a_killed_ru
         gateway.start()
         rows = history(gateway)
         assert summed(of_run(gateway, run)) == client.heard() == client.sent(), "it ended in order: all of it"
-        for of, its_client in killed:
-            found = [row for row in rows if row["runs"][0]["run"] == of]
-            end_us = found[-1]["end_us"]
-            assert its_client.heard(end_us - TURN_US) <= summed(found) <= its_client.sent(end_us), of
-            assert summed(found) and not found[-1]["runs"][0]["closed"]
-        for of in {each["run"] for row in rows for each in row["runs"]}:
-            times = [(row["begin_us"], row["end_us"]) for row in rows if row["runs"][0]["run"] == of]
+        for run_id, its_client in killed:
+            its_rows = [row for row in rows if row["runs"][0]["run"] == run_id]
+            end_us = its_rows[-1]["end_us"]
+            assert its_client.heard(end_us - TURN_US) <= summed(its_rows) <= its_client.sent(end_us), run_id
+            assert summed(its_rows) and not its_rows[-1]["runs"][0]["closed"]
+        for run_id in {entry["run"] for row in rows for entry in row["runs"]}:
+            times = [(row["begin_us"], row["end_us"]) for row in rows if row["runs"][0]["run"] == run_id]
             assert all(end == begin for (_, end), (begin, _) in pairwise(times)), "without a gap"
     finally:
         gateway.stop()

@@ -37,20 +37,20 @@ def planted(new_gateway: StartGateway, records: Sequence[Record]) -> Watch:
 
 
 def pages(watch: Watch, **query: object) -> list[list[dict[str, Any]]]:
-    found, after = [], ""
+    histories, after = [], ""
     while True:
-        asked = {"since": BEGIN_US, "minutes": 600, **query, **({"after": after} if after else {})}
-        status, _, body = watch.ask(f"/api/history?{urllib.parse.urlencode(asked)}")
+        parameters = {"since": BEGIN_US, "minutes": 600, **query, **({"after": after} if after else {})}
+        status, _, body = watch.ask(f"/api/history?{urllib.parse.urlencode(parameters)}")
         [answer] = json.loads(body)["gateways"]
         assert status == 200, answer
-        found.append(answer["history"])
+        histories.append(answer["history"])
         after = answer["next"]
         if after is None:
-            return found
+            return histories
 
 
-def counted(found: list[list[dict[str, Any]]]) -> int:
-    return sum(count for page in found for row in page for *_, count in row["deliveries"])
+def counted(histories: list[list[dict[str, Any]]]) -> int:
+    return sum(count for page in histories for row in page for *_, count in row["deliveries"])
 
 
 def test_a_record_that_was_written_again_counts_once_at_each_page_border(new_gateway: StartGateway) -> None:

@@ -56,7 +56,7 @@ def watch(site: AdminSite) -> Watch:
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "end"),
+    ("chunks", "status", "end"),
     [
         ([GET % b"/hello"], b"200 OK", b"\r\n\r\nhello\n"),
         ([GET % b"/hello?a=b"], b"200 OK", b"\r\n\r\nhello\n"),
@@ -76,8 +76,8 @@ def watch(site: AdminSite) -> Watch:
         ([GET % b"/broken"], b"500 Internal Server Error", b"Error\n"),
     ],
 )
-def test_what_a_peer_says_is_answered(watch: Watch, said: list[bytes], status: bytes, end: bytes) -> None:
-    answer = watch.say(*said, half_close=True)
+def test_what_a_peer_says_is_answered(watch: Watch, chunks: list[bytes], status: bytes, end: bytes) -> None:
+    answer = watch.say(*chunks, half_close=True)
     assert answer.startswith(b"HTTP/1.1 " + status), answer
     assert answer.endswith(end), answer
     assert watch.ask("/hello")[0] == 200, "and the next one is answered, too"
@@ -120,9 +120,9 @@ def _does_not_read(site: AdminSite) -> None:
 def _outcome_key(node: str, native: str | None = None, answer: str | None = None, **more: Any) -> OutcomeKey:
     rule = Decision("published", "refused", 0, {})
     link = LinkIdentity(1, more.pop("direction", "publish"), "link", "container", node, more.pop("store", 17))
-    said: dict[str, Any] = {"outcome": "rejected", "condition": None, "klass": "transient"}
+    reported: dict[str, Any] = {"outcome": "rejected", "condition": None, "klass": "transient"}
     return OutcomeKey(
-        link, rule, None, "publish", answer=answer, native=native, presettled=False, **_WORDS | said | more
+        link, rule, None, "publish", answer=answer, native=native, presettled=False, **_WORDS | reported | more
     )
 
 
@@ -179,7 +179,7 @@ def test_rules_beyond_the_bound_are_counted_as_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"),
+    ("counts", "fields"),
     [
         (False, {"outcome": "accepted", "answer": "stored", "klass": None}),
         (False, {"outcome": "none", "answer": "stored", "klass": None}),
@@ -200,17 +200,17 @@ def test_rules_beyond_the_bound_are_counted_as_others() -> None:
         (False, {"direction": "subscribe", "outcome": "none", "stated": "sent-settled", "klass": None}),
     ],
 )
-def test_what_differs_from_what_was_asked_for_is_an_error(counts: bool, said: dict[str, Any]) -> None:
+def test_what_differs_from_what_was_asked_for_is_an_error(counts: bool, fields: dict[str, Any]) -> None:
     counters = OutcomeCounters()
-    if said.get("direction") == "subscribe":
-        said = {"cause": "disposition", **said}
-    counters.add(_outcome_key("q", said.pop("native", None), said.pop("answer", None), **said), 4)
+    if fields.get("direction") == "subscribe":
+        fields = {"cause": "disposition", **fields}
+    counters.add(_outcome_key("q", fields.pop("native", None), fields.pop("answer", None), **fields), 4)
     assert [*counters.errors.values()] == [4] * counts
 
 
 def _durables(count: int) -> RealmMetrics:
-    found = [DurableMetrics(f"n{at}", "d", 0, 1, 10 + at, MessageCounts(6, 3, 2, 1), 4, 5, at) for at in range(count)]
-    return cast(RealmMetrics, SimpleNamespace(durables=lambda: iter(found), depths=SimpleNamespace(counting=0)))
+    figures = [DurableMetrics(f"n{at}", "d", 0, 1, 10 + at, MessageCounts(6, 3, 2, 1), 4, 5, at) for at in range(count)]
+    return cast(RealmMetrics, SimpleNamespace(durables=lambda: iter(figures), depths=SimpleNamespace(counting=0)))
 
 
 def test_durables_beyond_the_bound_are_one() -> None:
@@ -239,9 +239,9 @@ def test_what_is_being_counted_has_no_numbers() -> None:
     known = replace(known, counts=MessageCounts(6, 3, 2, 1))
     figures = SimpleNamespace(durables=lambda: iter([known, unknown]), depths=SimpleNamespace(counting=3))
     by_name = {
-        one.name: dict(one.samples)
-        for one in metrics.of_durables(cast(RealmMetrics, figures))
-        if isinstance(one, Family)
+        family.name: dict(family.samples)
+        for family in metrics.of_durables(cast(RealmMetrics, figures))
+        if isinstance(family, Family)
     }
     for name in ("stored", "unsettled", "waiting", "delayed"):
         assert [*by_name[f"realmgate_durable_{name}_events"]] == [("n0", "d", "0")]
@@ -250,16 +250,16 @@ def test_what_is_being_counted_has_no_numbers() -> None:
     many = [replace(known, counts=known.counts if at else None) for at in range(-METRIC_DURABLES, 2)]
     figures.durables = lambda: iter(many)
     [stored] = [
-        one
-        for one in metrics.of_durables(cast(RealmMetrics, figures))
-        if isinstance(one, Family) and one.name == "realmgate_durable_stored_events"
+        family
+        for family in metrics.of_durables(cast(RealmMetrics, figures))
+        if isinstance(family, Family) and family.name == "realmgate_durable_stored_events"
     ]
     assert (OTHER, OTHER, OTHER) not in dict(stored.samples), "of one of them it is not known"
 
 
 def _nodes(*stores: NodeFigures) -> dict[str, dict[tuple[str, ...], float]]:
     figures = cast(RealmMetrics, SimpleNamespace(nodes=lambda: iter(stores)))
-    return {one.name: dict(one.samples) for one in metrics.of_nodes(figures) if isinstance(one, Family)}
+    return {family.name: dict(family.samples) for family in metrics.of_nodes(figures) if isinstance(family, Family)}
 
 
 def test_nodes_beyond_the_bound_are_one_and_so_are_temporary_ones() -> None:
@@ -272,7 +272,7 @@ def test_nodes_beyond_the_bound_are_one_and_so_are_temporary_ones() -> None:
     assert shown["realmgate_node_events"][TEMPORARY, OTHER] == 8
     assert shown["realmgate_node_events_limit"][OTHER, OTHER] == 21
     assert shown["realmgate_node_bytes"] == {}
-    ages = _nodes(*(replace(each, oldest_s=at) for at, each in enumerate(every)))
+    ages = _nodes(*(replace(figures, oldest_s=at) for at, figures in enumerate(every)))
     assert ages["realmgate_node_oldest_message_age_seconds"][OTHER, OTHER] == METRIC_NODES + 2
     assert shown["realmgate_node_oldest_message_age_seconds"] == {}, "it is not known"
     uncounted = _nodes(*every, replace(plain, node="last", stored=None))

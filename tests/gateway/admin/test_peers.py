@@ -46,8 +46,8 @@ def rows(watch: Watch, what: str, **query: str) -> list[Row]:
     assert answer["run"] == watch.health()["run"]
     assert answer["state"] == "ready"
     assert abs(answer["at_us"] / 1e6 - time.time()) < DEADLINE_S
-    found: list[Row] = answer[what]
-    return found
+    entries: list[Row] = answer[what]
+    return entries
 
 
 def until(reached: Callable[[], Any], shown: Callable[[], object]) -> None:
@@ -78,7 +78,7 @@ def test_a_connection_is_shown_with_who_it_is_and_its_client(gateway: GatewayPro
     assert (row["address"], row["state"], row["links"], row["messages_received"]) == ("127.0.0.1", "open", 1, 3)
     assert row["container"]
     assert before_us <= row["since_us"] <= time.time_ns() // 1000
-    named = [each["client"] for each in rows(watch, "connections")]
+    named = [entry["client"] for entry in rows(watch, "connections")]
     assert properties in named
     shown = printed(watch, "connections")
     assert row["id"] in shown and "shop 1.2" in shown and watch.url in shown
@@ -100,7 +100,7 @@ def test_links_show_what_became_of_their_deliveries_and_what_is_unsettled(new_ga
         peer.settle(numbers[2:], frames.state("accepted"))
 
         def consumer() -> Row:
-            [row] = [each for each in rows(watch, "links", node="held") if each["direction"] == "subscribe"]
+            [row] = [link for link in rows(watch, "links", node="held") if link["direction"] == "subscribe"]
             return row
 
         until(lambda: consumer()["outcomes"] == {"accepted": 1, "released": 1}, consumer)
@@ -113,7 +113,7 @@ def test_links_show_what_became_of_their_deliveries_and_what_is_unsettled(new_ga
         until(lambda: consumer()["credit"] > 0, consumer)
         until(lambda: consumer()["without_credit_s"] == 0, consumer)
         assert consumer()["without_credit_total_s"] >= row["without_credit_s"]
-        [publisher] = [each for each in rows(watch, "links") if each["direction"] == "publish"]
+        [publisher] = [link for link in rows(watch, "links") if link["direction"] == "publish"]
         assert (publisher["outcomes"], publisher["node"], publisher["kind"]) == ({"accepted": 5}, "held", "publisher")
         assert (publisher["unsettled"], publisher["oldest_unsettled_s"], publisher["without_credit_s"]) == (0, None, 0)
         assert publisher["credit"] > 0
@@ -130,8 +130,8 @@ def test_a_relay_counts_what_it_published_to_all_its_addresses(gateway: GatewayP
         peer.outcomes(len(peer.publish(frames.message_to("one"), frames.message_to("two"))))
 
         def row() -> Row:
-            [found] = rows(watch, "links", container="relaying")
-            return found
+            [link] = rows(watch, "links", container="relaying")
+            return link
 
         until(lambda: row()["outcomes"] == {"accepted": 2}, row)
         assert (row()["kind"], row()["node"]) == ("relay", None)
@@ -152,7 +152,7 @@ def test_pages_of_links_follow_one_another_and_miss_none(gateway: GatewayProcess
             pages.append([row["id"] for row in answer["links"]])
             after = answer["next"]
         assert [len(page) for page in pages] == [3, 3, 2]
-        assert [each for page in pages for each in page] == whole
+        assert [link_id for page in pages for link_id in page] == whole
         _, _, body = watch.ask("/api/connections?container=many&limit=1")
         [answer] = json.loads(body)["gateways"]
         assert [answer["next"]] == [row["id"] for row in answer["connections"]]
@@ -184,7 +184,7 @@ def test_a_connection_is_closed_with_a_reason_and_the_log_says_by_whom(gateway: 
         assert closed.condition == "amqp:connection:forced"
         assert "it holds order 4711" in closed.field(0).value[1]
         gateway.await_log("it holds order 4711")
-        [line] = [each for each in gateway.log_path.read_text().splitlines() if "it holds order 4711" in each]
+        [line] = [text for text in gateway.log_path.read_text().splitlines() if "it holds order 4711" in text]
         assert "@" in line and "from 127.0.0.1" in line and row["id"] in line and "'stuck'" in line
         peer.send(frames.close())
         until(lambda: not rows(watch, "connections", container="stuck"), watch.health)

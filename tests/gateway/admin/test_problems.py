@@ -48,10 +48,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
                 watch.until(lambda: is_shown(watch, "evidence-waits"))
                 disk.clear()
                 watch.until(lambda: is_well(watch))  # by itself: nothing is published meanwhile
-                found = watch.metrics()
-                assert found["realmgate_ready", ()] == 1
+                metrics = watch.metrics()
+                assert metrics["realmgate_ready", ()] == 1
                 refused = {
-                    labels: number for (name, labels), number in found.items() if name == "realmgate_errors_total"
+                    labels: number for (name, labels), number in metrics.items() if name == "realmgate_errors_total"
                 }
                 assert [(labels[0], labels[1], labels[3]) for labels in refused] == [
                     ("transient", "SQLITE_FULL", "orders")
@@ -80,7 +80,7 @@ def test_a_node_without_its_topic(tmp_path: Path) -> None:
         watch.until(lambda: is_shown(watch, "topic-missing", "orders"))
         shown = watch.health()
         assert (shown["status"], shown["state"]) == (200, "degraded"), "the other node is served"
-        assert [each["about"] for each in shown["problems"]] == ["orders"]
+        assert [entry["about"] for entry in shown["problems"]] == ["orders"]
         assert "realmgate node delete" in shown["problems"][0]["remedy"]
         [answer] = json.loads(watch.ask("/api/nodes")[2])["gateways"]
         assert {row["node"]: row["problem"] for row in answer["nodes"]} == {"orders": "topic-missing", "prices": None}
@@ -174,7 +174,7 @@ def test_a_topic_that_became_shorter(tmp_path: Path, alarm: str) -> None:
             peer.receive(15)
         shown = watch.health()
         assert (shown["status"], shown["state"]) == (200, "degraded")
-        assert [each["about"] for each in shown["problems"]] == [alarm]
+        assert [entry["about"] for entry in shown["problems"]] == [alarm]
         assert len(shown["problems"][0]["remedy"]) > 50
         gateway.restart()
         watch = Watch.of(gateway)

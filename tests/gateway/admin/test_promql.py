@@ -24,9 +24,9 @@ def scrapes(**series: list[float]) -> list[Scrape]:
 
 
 def value(expression: str, **series: list[float]) -> list[float]:
-    found = at(parse(expression), scrapes(**series))
-    assert isinstance(found, dict)
-    return sorted(found.values())
+    samples = at(parse(expression), scrapes(**series))
+    assert isinstance(samples, dict)
+    return sorted(samples.values())
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_two_series_meet_by_their_labels() -> None:
 
 def test_a_quantile_lies_within_its_bucket() -> None:
     counts = {"0.5": 90.0, "1.0": 90.0, "2.5": 100.0, "+Inf": 100.0}
-    one = [(0.0, {("took_bucket", labels(le=bound)): count for bound, count in counts.items()})]
-    assert at(parse("histogram_quantile(0.99, sum by (le) (took_bucket)) > 1"), one) == {frozenset(): 2.35}
-    assert at(parse("histogram_quantile(0.5, sum by (le) (took_bucket)) > 1"), one) == {}
+    samples = [(0.0, {("took_bucket", labels(le=bound)): count for bound, count in counts.items()})]
+    assert at(parse("histogram_quantile(0.99, sum by (le) (took_bucket)) > 1"), samples) == {frozenset(): 2.35}
+    assert at(parse("histogram_quantile(0.5, sum by (le) (took_bucket)) > 1"), samples) == {}
 
 
 @pytest.mark.parametrize("wrong", ["up ~ 1", "rate(up)", "avg_over_time(up[5m])", "up < ", "1 < up", "up) > 0"])

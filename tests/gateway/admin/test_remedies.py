@@ -18,10 +18,10 @@ GROUPS = {"acl", "durable", "mappings", "node", "queue", "user"}  # commands tha
 
 
 def answers() -> set[str]:
-    found: set[str] = set()
+    values: set[str] = set()
     for table in ("attached", "published", "settled", "committed", "posted"):
-        found |= {str(value) for value in TABLES[table].axes["answer"]}
-    return found - GOOD
+        values |= {str(value) for value in TABLES[table].axes["answer"]}
+    return values - GOOD
 
 
 @pytest.mark.parametrize("answer", sorted(answers()))

@@ -20,10 +20,10 @@ OURS = {"tag_octets": "struct pn_bytes_t"}
 def declared(source: str) -> dict[str, list[str]]:
     """By proton's name: the result and the arguments, as words that can be compared."""
     types = {
-        found["name"]: [kind(found["result"]), *(kind(each) for each in found["arguments"].split(","))]
-        for found in DECLARATION.finditer(source)
+        match["name"]: [kind(match["result"]), *(kind(argument) for argument in match["arguments"].split(","))]
+        for match in DECLARATION.finditer(source)
     }
-    return {found["function"]: types[found["name"]] for found in PLACE.finditer(source)}
+    return {match["function"]: types[match["name"]] for match in PLACE.finditer(source)}
 
 
 def kind(text: str) -> str:
@@ -47,8 +47,8 @@ def of_cffi(type_: Any) -> str:
 
 
 def differences(source: str) -> list[str]:
-    found = declared(source)
-    return [name for name, types in found.items() if name not in UNKNOWN and types != known(name)]
+    declarations = declared(source)
+    return [name for name, types in declarations.items() if name not in UNKNOWN and types != known(name)]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)

@@ -151,10 +151,10 @@ def test_what_a_table_refuses_by_itself_says_what_to_do(gateway: ScriptedGateway
 
 
 def test_every_condition_that_a_shipped_table_refuses_with_has_its_advice() -> None:
-    asked = {"attach", "publish", "coordinate", "settle"}  # the realm is not asked before these
+    requests = {"attach", "publish", "coordinate", "settle"}  # the realm is not asked before these
     for profile in PROFILES:
         tables = load_tables(profile=profile)
-        for decision in (each for name in asked for each in tables[name].cells if each is not None):
+        for decision in (cell for name in requests for cell in tables[name].cells if cell is not None):
             condition = decision.then["condition"]
             if condition is not None:
                 assert shipped_errors().advise(condition), decision
@@ -177,7 +177,7 @@ WAITING_HELPS = {
 @pytest.mark.parametrize("profile", PROFILES)
 def test_an_error_that_waiting_does_not_mend_gives_no_time_to_wait(profile: str) -> None:
     """Every rule of every table, with every answer that it may meet."""
-    tables, told = load_tables(profile=profile), dict[str, set[bool]]()
+    tables, hints = load_tables(profile=profile), dict[str, set[bool]]()
     for name in (
         "attach",
         "attached",
@@ -195,13 +195,13 @@ def test_an_error_that_waiting_does_not_mend_gives_no_time_to_wait(profile: str)
                 continue
             answer = table.facts(number).get("answer")
             info = dict(describe_error("q", decision, answer).info)
-            told.setdefault(f"{name}.{decision.rule}", set()).add("retry-after-ms" in info)
-    assert {rule for rule, said in told.items() if True in said} <= WAITING_HELPS
+            hints.setdefault(f"{name}.{decision.rule}", set()).add("retry-after-ms" in info)
+    assert {rule for rule, flags in hints.items() if True in flags} <= WAITING_HELPS
     if profile == "extended":
-        helped = {rule for rule, said in told.items() if True in said}
+        helped = {rule for rule, flags in hints.items() if True in flags}
         assert {"attached.unavailable-refused-for-now", "published.capacity-reached-rejected"} <= helped
         assert "coordinate.declare-when-full-rejected" in helped
-        assert {each for each in shipped_errors().waits or () if "." in each} <= set(told), "of rules that there are"
+        assert {key for key in shipped_errors().waits or () if "." in key} <= set(hints), "of rules that there are"
 
 
 def test_a_code_that_is_known_says_whether_waiting_helps() -> None:

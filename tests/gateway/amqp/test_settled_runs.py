@@ -38,14 +38,14 @@ class Unanswered(ScriptedRealm):
 
 def outcomes(peer: Conversation) -> dict[int, list[str | None]]:
     """By delivery-id, what was settled with it."""
-    found: dict[int, list[str | None]] = {}
+    states: dict[int, list[str | None]] = {}
     for seen in peer.seen:
         if seen.name == "disposition":
             first, last = seen.field(1), seen.field(2)
             assert seen.field(3) is True
             for number in range(first, (first if last is None else last) + 1):
-                found.setdefault(number, []).append(seen.state)
-    return found
+                states.setdefault(number, []).append(seen.state)
+    return states
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.data())

@@ -16,12 +16,12 @@ def init(mechanism: str = "ANONYMOUS", response: bytes | None = b"trace") -> byt
 
 def bodies(octets: bytes) -> list[Described]:
     """The frames that were sent."""
-    found = []
+    values = []
     while octets:
         size = int.from_bytes(octets[:4], "big")
         assert octets[4:8] == b"\x02\x01\x00\x00"
         value, end = decode(octets[8:size])
         assert end == size - 8
-        found.append(value)
+        values.append(value)
         octets = octets[size:]
-    return found
+    return values

@@ -67,15 +67,15 @@ def timers(clock: VirtualClock) -> VirtualTimers:
 
 
 @pytest.fixture
-def told() -> list[tuple[str, str, object]]:
+def faults() -> list[tuple[str, str, object]]:
     """Fault, words and key of each line for an operator."""
     return []
 
 
 @pytest.fixture
-def authenticator(clock: VirtualClock, timers: VirtualTimers, told: list[tuple[str, str, object]]) -> Authenticator:
+def authenticator(clock: VirtualClock, timers: VirtualTimers, faults: list[tuple[str, str, object]]) -> Authenticator:
     def tell(fault: str, words: str, key: object, *_: str) -> None:
-        told.append((fault, words, key))
+        faults.append((fault, words, key))
 
     return Authenticator(make_users(), 1000, clock, tell, timers.later)
 
@@ -173,8 +173,8 @@ def test_a_queue_is_bounded_and_gives_places_back(authenticator: Authenticator) 
     guesser = Guesser(authenticator)
     attempts = [guesser.enter(f"user-{number}") for number in range(login_queue.WAITING_MAX + 3)]
     assert guesser.unheard == attempts[-2:]
-    for each in attempts[1:-2]:  # their peers hang up
-        authenticator.queue.leave(each)
+    for login in attempts[1:-2]:  # their peers hang up
+        authenticator.queue.leave(login)
     assert len(guesser.unheard) == 2
     assert guesser.heard == attempts[:1]
     authenticator.queue.leave(attempts[0])
@@ -183,7 +183,7 @@ def test_a_queue_is_bounded_and_gives_places_back(authenticator: Authenticator) 
 
 
 def test_an_attempt_that_would_wait_too_long_is_refused_at_once(
-    authenticator: Authenticator, timers: VirtualTimers, told: list[tuple[str, str, object]]
+    authenticator: Authenticator, timers: VirtualTimers, faults: list[tuple[str, str, object]]
 ) -> None:
     for _ in range(10):
         authenticator.throttle.failed("192.0.2.1", NAME, authenticator.clock.monotonic_s())
@@ -191,7 +191,7 @@ def test_an_attempt_that_would_wait_too_long_is_refused_at_once(
     attempts = [guesser.enter() for _ in range(1000)]
     assert guesser.unheard == attempts[1:]
     assert attempt(authenticator, timers, PASSWORD) == (0.0, "unheard, refused")
-    assert told[-1][:1] == ("login-unheard",)
+    assert faults[-1][:1] == ("login-unheard",)
     assert attempt(authenticator, timers, PASSWORD, address="192.0.2.2") == (0.0, "authenticated")  # not locked out
 
 
@@ -244,14 +244,14 @@ def test_an_address_of_ipv6_is_its_network() -> None:
 
 
 def test_failed_logins_are_logged_with_user_and_address_and_without_passwords(
-    authenticator: Authenticator, timers: VirtualTimers, clock: VirtualClock, told: list[tuple[str, str, object]]
+    authenticator: Authenticator, timers: VirtualTimers, clock: VirtualClock, faults: list[tuple[str, str, object]]
 ) -> None:
     for _ in range(10):
         attempt(authenticator, timers, "a secret that was mistyped")
         clock.advance(6_000)
-    assert {fault for fault, _, _ in told} == {"failed-login"}
-    assert len(told) == 10
-    assert told[0][1].startswith(f"user {NAME!a} from 192.0.2.1: ")
-    assert told[9][1].endswith("failed logins so far: 10")
-    assert {key for _, _, key in told} == {(NAME, network("192.0.2.1"))}
-    assert not any("mistyped" in words for _, words, _ in told)
+    assert {fault for fault, _, _ in faults} == {"failed-login"}
+    assert len(faults) == 10
+    assert faults[0][1].startswith(f"user {NAME!a} from 192.0.2.1: ")
+    assert faults[9][1].endswith("failed logins so far: 10")
+    assert {key for _, _, key in faults} == {(NAME, network("192.0.2.1"))}
+    assert not any("mistyped" in words for _, words, _ in faults)

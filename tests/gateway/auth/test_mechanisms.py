@@ -147,16 +147,16 @@ def test_scram_in_frames() -> None:
     client = ScramClient(["SCRAM-SHA-256"], NAME, PASSWORD)
     server = served()
     challenge, _, _ = server.receive(init("SCRAM-SHA-256", client.get_client_first().encode()))
-    [asked] = bodies(challenge)
-    client.set_server_first(asked.value[0].decode())
+    [server_first] = bodies(challenge)
+    client.set_server_first(server_first.value[0].decode())
     last = frame(Described(0x43, [client.get_client_final().encode()])) + AMQP_HEADER
     assert server.receive(last) == (b"", b"", "held")  # for its user's turn, be it right or wrong
     outcome, rest, state = server.proceed(None)
-    [told] = bodies(outcome)
-    assert (told.value[0], rest, state) == (0, AMQP_HEADER, "authenticated")
-    client.set_server_final(told.value[1].decode())
+    [sasl_outcome] = bodies(outcome)
+    assert (sasl_outcome.value[0], rest, state) == (0, AMQP_HEADER, "authenticated")
+    client.set_server_final(sasl_outcome.value[1].decode())
     with pytest.raises(ScramException):
-        client.set_server_final(told.value[1].decode())
+        client.set_server_final(sasl_outcome.value[1].decode())
 
 
 def test_a_password_that_was_right_needs_no_hashing_and_is_forgotten_with_its_users() -> None:

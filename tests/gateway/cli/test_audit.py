@@ -28,7 +28,7 @@ REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])
 
 def audited(gateway: GatewayProcess, *words: str) -> list[dict[str, Any]]:
     """The commands that the realm's owner got."""
-    return [one for one in everything(gateway, *words) if one["change"] is None]
+    return [entry for entry in everything(gateway, *words) if entry["change"] is None]
 
 
 def everything(gateway: GatewayProcess, *words: str) -> list[dict[str, Any]]:
@@ -51,22 +51,22 @@ def test_each_command_has_who_and_why_and_its_answer(new_gateway: StartGateway, 
     time.sleep(0.01)
     gateway.command("queue", "purge", "orders", "--yes", "--why", "without a gateway")
     gateway.command("node", "delete", "side", "--yes")
-    found = audited(gateway)
-    assert [(one["what"], one["node"], one["answer"]) for one in found] == [
+    entries = audited(gateway)
+    assert [(entry["what"], entry["node"], entry["answer"]) for entry in entries] == [
         ("move", "orders", "done"),
         ("move", "orders", "not-found"),
         ("purge", "orders", "done"),
         ("delete-node", "side", "done"),
     ]
-    assert {one["who"] for one in found} == {who_am_i()}
-    first = found[0]
+    assert {entry["who"] for entry in entries} == {who_am_i()}
+    first = entries[0]
     assert (first["to"], first["where"], first["max"], first["count"]) == ("side", "colour IS NULL", 1, 1)
     assert first["why"].startswith("ticket 4711\n") and len(first["why"]) == CHARACTERS_MAX
-    assert [one["why"] for one in found[1:]] == [None, "without a gateway", None]
-    times = [datetime.fromisoformat(one["at"]) for one in found]
+    assert [entry["why"] for entry in entries[1:]] == [None, "without a gateway", None]
+    times = [datetime.fromisoformat(entry["at"]) for entry in entries]
     assert times == sorted(times) and abs((times[-1] - datetime.now(UTC)).total_seconds()) < 3600
-    assert audited(gateway, "--since", before.isoformat()) == found[2:]
-    assert audited(gateway, "--since", "1h") == found
+    assert audited(gateway, "--since", before.isoformat()) == entries[2:]
+    assert audited(gateway, "--since", "1h") == entries
     titles, *rows = gateway.command("audit").splitlines()
     rows = [row for row in rows if "  create " not in row]
     assert titles.split() == ["TIME", "WHO", "WHAT", "ANSWER", "COUNT", "WHY"] and len(rows) == 4
@@ -94,20 +94,20 @@ def test_changes_of_metadata_and_closed_connections_are_listed(new_gateway: Star
         subprocess.run([REALMGATE, *words], check=True, capture_output=True, timeout=HANG_S)
         peer.expect("close")
     deadline = time.monotonic() + HANG_S
-    while len(found := everything(gateway)) < 9 and time.monotonic() < deadline:
+    while len(entries := everything(gateway)) < 9 and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert {one["who"] for one in found} == {who_am_i()}
-    told = [(one["what"], one["node"], one["change"], one["answer"], one["why"]) for one in found[:6]]
-    assert told[:3] == [
+    assert {entry["who"] for entry in entries} == {who_am_i()}
+    changes = [(entry["what"], entry["node"], entry["change"], entry["answer"], entry["why"]) for entry in entries[:6]]
+    assert changes[:3] == [
         ("create", "orders", "queue ttl=1h", "done", "ticket 12"),
         ("set", "orders", "ttl=2h attempts=5", "done", "ticket 12"),
         ("grant", "orders", "user:ann publish", "done", "ticket 12"),
     ]
-    assert [one[:2] for one in told[3:]] == [("grant", None), ("revoke", "orders"), ("revoke", None)]
-    assert told[3][3:] == ("done", None) and told[5][3] == "unexpected" and "last grant" in found[5]["detail"]
-    applied = {(one["what"], one["node"]) for one in found[6:8]}
+    assert [change[:2] for change in changes[3:]] == [("grant", None), ("revoke", "orders"), ("revoke", None)]
+    assert changes[3][3:] == ("done", None) and changes[5][3] == "unexpected" and "last grant" in entries[5]["detail"]
+    applied = {(entry["what"], entry["node"]) for entry in entries[6:8]}
     assert applied == {("create", "news"), ("set", "orders")}, "applied twice: the second time changes nothing"
-    last = found[8]
+    last = entries[8]
     assert (last["what"], last["why"], last["answer"]) == ("close-connection", "it hangs", "done")
     assert closed["id"] in last["change"] and "'stuck'" in last["change"]
     shown = gateway.command("audit")
@@ -128,8 +128,8 @@ def test_records_of_an_earlier_release_can_be_read(new_gateway: StartGateway) ->
     assert (record["v"], "who" in record, "where" in record) == (1, False, False), "what an earlier release can read"
     with closing(open_log(load_settings(gateway.config_path))) as log:
         log.control.put(commands_topic(gateway.settings["realm"].get("prefix", "um")), b"0a", orjson.dumps(record))
-    [found] = audited(gateway)
-    assert (found["at"], found["who"], found["why"], found["answer"]) == ("1970-01-01T00:00:01Z", None, None, None)
+    [entry] = audited(gateway)
+    assert (entry["at"], entry["who"], entry["why"], entry["answer"]) == ("1970-01-01T00:00:01Z", None, None, None)
     assert gateway.command("audit").splitlines()[1].split() == ["1970-01-01T00:00:01Z", "-", "purge", "orders", *"---"]
 
 

@@ -38,15 +38,15 @@ def realm(run: Run, config: Path) -> Run:
 
 def audited(run: Run) -> list[dict[str, Any]]:
     _, out, _ = run("audit", "--json")
-    return [one for one in json.loads(out) if one["what"] in ("purge", "move", "refused")]
+    return [entry for entry in json.loads(out) if entry["what"] in ("purge", "move", "refused")]
 
 
 def test_who_may_is_recorded_with_the_user(realm: Run) -> None:
     code, out, err = realm("queue", "purge", "dead", "--yes", "--as", "ann", "--why", "ticket 12")
     assert code == 0, (out, err)
-    [found] = audited(realm)
-    assert (found["what"], found["answer"], found["why"]) == ("purge", "done", "ticket 12")
-    assert found["who"] == f"ann (by {who_am_i()})"
+    [entry] = audited(realm)
+    assert (entry["what"], entry["answer"], entry["why"]) == ("purge", "done", "ticket 12")
+    assert entry["who"] == f"ann (by {who_am_i()})"
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_who_may_is_recorded_with_the_user(realm: Run) -> None:
 def test_who_may_not_is_refused_and_that_is_recorded(realm: Run, words: tuple[str, ...], refused: str) -> None:
     code, out, err = realm("queue", *words, "--why", "so")
     assert code == 1 and refused in err and "realmgate acl grant" in err and not out
-    [found] = audited(realm)
-    assert (found["what"], found["answer"], found["detail"]) == ("refused", "access-denied", refused)
-    assert found["why"] == "so" and found["who"].startswith(f"{words[-1]} (by ")
-    assert found["change"].startswith(f"{words[0]} dead")
+    [entry] = audited(realm)
+    assert (entry["what"], entry["answer"], entry["detail"]) == ("refused", "access-denied", refused)
+    assert entry["why"] == "so" and entry["who"].startswith(f"{words[-1]} (by ")
+    assert entry["change"].startswith(f"{words[0]} dead")
 
 
 def test_looking_needs_a_right_and_leaves_no_record(realm: Run) -> None:
@@ -87,7 +87,7 @@ def test_a_durable_and_a_connection_need_manage(realm: Run, config: Path) -> Non
     assert code == 2 and "does not answer" in err, "ann may: the gateway is asked"
     code, _, err = realm(*close, "--as", "ann", configured=False)
     assert code == 2 and "write --config FILE" in err
-    assert [one["change"] for one in audited(realm)] == ["delete x:y of dead", "close connection r.1"]
+    assert [entry["change"] for entry in audited(realm)] == ["delete x:y of dead", "close connection r.1"]
 
 
 def test_a_long_name_leaves_room_for_who_ran_it() -> None:

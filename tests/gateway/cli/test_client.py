@@ -58,11 +58,11 @@ def test_what_is_sent_is_received(new_gateway: StartGateway) -> None:
     code, lines, err = ran(gateway, "receive", "orders", "--count", "2", "--json", *WAIT)
     assert (code, err) == (0, "")
     got = [json.loads(line) for line in lines]
-    assert [one["id"] for one in got] == ids
-    for one in got:
-        assert (one["body"], one["subject"], one["durable"], one["outcome"]) == ("Grüße", "shoes", True, "accepted")
-        assert one["properties"] == {"colour": "red", "size": "a=b"}
-        assert one["content_type"] is one["reply_to"] is one["group_id"] is None
+    assert [row["id"] for row in got] == ids
+    for row in got:
+        assert (row["body"], row["subject"], row["durable"], row["outcome"]) == ("Grüße", "shoes", True, "accepted")
+        assert row["properties"] == {"colour": "red", "size": "a=b"}
+        assert row["content_type"] is row["reply_to"] is row["group_id"] is None
     traced = json.loads(gateway.command("trace", got[0]["tag"], "--json"))
     assert traced["found"], "its tag is the one that trace takes"
     code, lines, err = ran(gateway, "receive", "orders", *SOON)

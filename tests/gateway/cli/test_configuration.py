@@ -69,13 +69,13 @@ def test_check_says_that_there_is_no_file(run: Run, tmp_path: Path) -> None:
 
 def test_show_has_every_key_with_its_source(run: Run, config: Path) -> None:
     config.write_text("realm:\n  kind: embedded\nlimits: {connections: 100}\nsecurity: {sasl: []}\n")
-    found = shown(run, config)
-    assert set(found) == {field.key for field in FIELDS if field.only != "kafka"}
+    entries = shown(run, config)
+    assert set(entries) == {field.key for field in FIELDS if field.only != "kafka"}
     written = {"realm.kind": ("embedded", 2), "limits.connections": (100, 3), "security.sasl": ([], 4)}
     for field in FIELDS:
         if field.only == "kafka":
             continue
-        entry = found[field.key]
+        entry = entries[field.key]
         if field.key in written:
             assert (entry["value"], entry["line"]) == written[field.key]
             assert entry["file"] == str(config) and not entry["default"]
@@ -83,7 +83,7 @@ def test_show_has_every_key_with_its_source(run: Run, config: Path) -> None:
             assert entry["default"] and entry["file"] is entry["line"] is None
             if field.key != "security.bare_amqp":
                 assert entry["value"] == (list(field.default) if isinstance(field.default, tuple) else field.default)
-    assert found["security.bare_amqp"]["value"] is True, "where no mechanism is offered"
+    assert entries["security.bare_amqp"]["value"] is True, "where no mechanism is offered"
 
 
 def test_what_is_shown_is_a_configuration_that_means_the_same(run: Run, config: Path) -> None:
@@ -114,9 +114,9 @@ def test_show_gives_no_secret_away(run: Run, config: Path, monkeypatch: pytest.M
         "sasl.password": {"env": "PASSWORD_OF_OURS"},
         "ssl.key.password": {"file": "key.password"},
     }
-    found = shown(run, config)
-    assert SECRET not in json.dumps(found)
-    assert found["realm.client.sasl.password"]["line"] == 6
+    entries = shown(run, config)
+    assert SECRET not in json.dumps(entries)
+    assert entries["realm.client.sasl.password"]["line"] == 6
     config.write_text(config.read_text().replace("{env: PASSWORD_OF_OURS}", SECRET))
     code, text, err = configured(run, "show", config)
     assert (
@@ -174,8 +174,8 @@ def test_the_first_file_names_every_key(run: Run, tmp_path: Path, words: list[st
     active = [line.replace("#", "", 1) for line in path.read_text().splitlines() if not line.strip().startswith("# ")]
     whole = yaml.safe_load("\n".join(active))
     kind = whole["realm"]["kind"]
-    named = {f"{section}.{name}" if isinstance(of, dict) else section for section, of in whole.items()
-             for name in (of if isinstance(of, dict) else [""])}  # fmt: skip
+    named = {f"{section}.{name}" if isinstance(value, dict) else section for section, value in whole.items()
+             for name in (value if isinstance(value, dict) else [""])}  # fmt: skip
     assert named == {field.key for field in FIELDS if field.only in ("", kind)}
 
 

@@ -39,8 +39,8 @@ def commands(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> It
     """Every command below `parser` that takes --config, with what else it must have."""
     below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     for action in below:
-        for name, each in action.choices.items():
-            yield from commands(each, (*words, name))
+        for name, subparser in action.choices.items():
+            yield from commands(subparser, (*words, name))
     if not below and "--config" in parser._option_string_actions:
         yield (*words, *must_have(parser))
 
@@ -74,7 +74,7 @@ def test_each_command_has_all_its_arguments_where_it_is_the_one_that_is_given() 
         assert mine == [words for words in READ if words[0] == first]
 
 
-@pytest.mark.parametrize("words", [each for each in (*READ, *ALSO) if each != ("serve",)], ids=" ".join)
+@pytest.mark.parametrize("words", [command for command in (*READ, *ALSO) if command != ("serve",)], ids=" ".join)
 def test_a_command_without_a_configuration_names_the_places(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     code, out, err = run(*words, configured=False)
     assert (code, out) == (2, "")
@@ -145,8 +145,8 @@ def test_serve_begins_a_realm_that_only_this_machine_reaches(tmp_path: Path) -> 
     assert [*path.parent.iterdir()] == [path], "nothing else is left"
     settings = load_settings(path)
     assert settings.admin is not None and settings.security.sasl == ("ANONYMOUS",)
-    assert [each.url for each in settings.listen] == ["amqp://127.0.0.1:5672"]
-    assert not any(reaches_beyond_loopback(each.host) for each in (*settings.listen, settings.admin))
+    assert [listener.url for listener in settings.listen] == ["amqp://127.0.0.1:5672"]
+    assert not any(reaches_beyond_loopback(listener.host) for listener in (*settings.listen, settings.admin))
     assert settings.realm == EmbeddedRealm(path.parent / "realm")
 
 

@@ -36,9 +36,9 @@ def peeked(gateway: GatewayProcess, *words: str) -> list[dict[str, Any]]:
 def test_peek_says_who_gave_a_dead_letter_up_and_why(new_gateway: StartGateway, partitions: int) -> None:
     gateway = new_gateway("embedded")
     with_letters(gateway, partitions)
-    found = {one["body"]: one["dead_letter"] for one in peeked(gateway)}
-    assert set(found) == {"0", "1", "2", "no letter"}
-    letter = found["0"]
+    letters = {message["body"]: message["dead_letter"] for message in peeked(gateway)}
+    assert set(letters) == {"0", "1", "2", "no letter"}
+    letter = letters["0"]
     assert {name: letter[name] for name in ("cause", "condition", "reason", "info", "node", "durable", "attempts")} == {
         "cause": "rejected",
         "condition": "app:bad",
@@ -49,8 +49,8 @@ def test_peek_says_who_gave_a_dead_letter_up_and_why(new_gateway: StartGateway, 
         "attempts": 1,
     }
     assert letter["time"].endswith("Z") and 0 <= letter["age_s"] < 3600 and letter["eid"] >= 0
-    assert (found["1"]["condition"], found["1"]["reason"], found["1"]["info"]) == (None, None, None)
-    assert found["no letter"] is None
+    assert (letters["1"]["condition"], letters["1"]["reason"], letters["1"]["info"]) == (None, None, None)
+    assert letters["no letter"] is None
 
 
 @PARTITIONS
@@ -78,7 +78,7 @@ def test_where_names_the_messages_that_are_shown(new_gateway: StartGateway, part
         "amqp.dead_letter_cause = 'rejected'": ["0", "1", "2"],
         "colour = 'red'": [],
     }.items():
-        assert sorted(one["body"] for one in peeked(gateway, "--where", where)) == bodies, where
+        assert sorted(message["body"] for message in peeked(gateway, "--where", where)) == bodies, where
     assert len(peeked(gateway, "--where", "amqp.dead_letter_cause = 'rejected'", "--count", "2")) == 2
     with pytest.raises(RuntimeError, match=r"--where: selector at character 5"):
         gateway.command("queue", "peek", "dead", "--where", "a = ")
@@ -90,5 +90,5 @@ def test_annotations_that_a_publisher_wrote_make_no_dead_letter(new_gateway: Sta
     with Peer(gateway.port) as peer:
         gateway.command("node", "create", "dead")
         peer.stored("dead", forged)
-    [found] = peeked(gateway)
-    assert (found["body"], found["dead_letter"]) == ("body", None)
+    [message] = peeked(gateway)
+    assert (message["body"], message["dead_letter"]) == ("body", None)

@@ -62,10 +62,10 @@ def red(gateway: GatewayProcess, reports: Path | None = None) -> dict[str, list[
     """The lines that say that something is wrong, by check; each has a remedy."""
     code, findings = examine(gateway.config_path, reports, HANG_S)
     wrong: dict[str, list[Finding]] = {}
-    for one in findings:
-        if one.status in ("warn", "FAIL"):
-            wrong.setdefault(one.check, []).append(one)
-            assert one.remedy, one
+    for finding in findings:
+        if finding.status in ("warn", "FAIL"):
+            wrong.setdefault(finding.check, []).append(finding)
+            assert finding.remedy, finding
     assert code == int(bool(wrong)), findings
     return wrong
 
@@ -86,8 +86,8 @@ def report_in(directory: Path, word: Word, sentence: str) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     landed = Landed(LocalFolder(directory / "landed"), Extent((), ()))
     judged: Any = SimpleNamespace(runs=[], catalog=SimpleNamespace(digests=()))
-    of = Window(BEGINNING, END), landed, judged, Findings([], Counter()), Balance([], [], 0, 0)
-    write_manifest(LocalFolder(directory), *of, Verdict(word, True, sentence), {})
+    parts = Window(BEGINNING, END), landed, judged, Findings([], Counter()), Balance([], [], 0, 0)
+    write_manifest(LocalFolder(directory), *parts, Verdict(word, True, sentence), {})
     return directory / MANIFEST
 
 
@@ -176,11 +176,11 @@ def says(gateway: GatewayProcess, interval_s: int) -> None:
 def of_history(gateway: GatewayProcess, status: str) -> str:
     """The words of its line, which has that status; and no other line is red."""
     findings = examine(gateway.config_path, None, HANG_S)[1]
-    wrong = {one.check for one in findings if one.status in ("warn", "FAIL")}
-    [found] = [one for one in findings if one.check == "history"]
-    assert found.status == status and wrong == ({"history"} if status == "warn" else set()), findings
-    assert bool(found.remedy) == (status == "warn")
-    return found.words
+    wrong = {finding.check for finding in findings if finding.status in ("warn", "FAIL")}
+    [line] = [finding for finding in findings if finding.check == "history"]
+    assert line.status == status and wrong == ({"history"} if status == "warn" else set()), findings
+    assert bool(line.remedy) == (status == "warn")
+    return line.words
 
 
 @REALMS
@@ -215,7 +215,7 @@ def test_a_missing_history_is_a_fault(new_gateway: StartGateway, kind: str) -> N
         topic,
     ) and "the next start makes an empty one" in lost.remedy
     gateway.stop()
-    assert [one.words.split()[0] for one in red(gateway)["topics"]] == [topic]
+    assert [finding.words.split()[0] for finding in red(gateway)["topics"]] == [topic]
     gateway.start()
     assert red(gateway) == {}, "as the remedy says"
 
@@ -233,9 +233,9 @@ def test_a_release_that_writes_no_history_lacks_none(new_gateway: StartGateway, 
         del took["topics"]
         log.control.put(f"{prefix}.lease", b"earlier", orjson.dumps(took))
     assert red(gateway) == {}
-    said = {one.check: one.words for one in reversed(examine(gateway.config_path, None, HANG_S)[1])}
-    assert f"{prefix}.history comes with the upgrade: run earlier is of an earlier release" in said["topics"]
-    assert "run earlier is of an earlier release" in said["history"]
+    words = {finding.check: finding.words for finding in reversed(examine(gateway.config_path, None, HANG_S)[1])}
+    assert f"{prefix}.history comes with the upgrade: run earlier is of an earlier release" in words["topics"]
+    assert "run earlier is of an earlier release" in words["history"]
 
 
 def test_settings_of_kafka_that_delete_messages_are_red(new_gateway: StartGateway) -> None:
@@ -250,8 +250,8 @@ def test_settings_of_kafka_that_delete_messages_are_red(new_gateway: StartGatewa
     ):
         with closing(KafkaAdminClient(bootstrap_servers=gateway.settings["realm"]["bootstrap"])) as admin:
             admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {setting: value})])
-            found = red(gateway)["topics"]
-            assert any(topic in one.words and setting in one.words and setting in one.remedy for one in found), found
+            rows = red(gateway)["topics"]
+            assert any(topic in row.words and setting in row.words and setting in row.remedy for row in rows), rows
 
 
 def test_faults_of_the_machine_turn_their_lines_red(
@@ -273,7 +273,7 @@ def test_faults_of_the_machine_turn_their_lines_red(
     report_in(tmp_path, "clean but for acknowledged", "Acknowledged: 2 \u00d7 lost write (P1).")
     assert "verdict" not in red(gateway, tmp_path)
     os.utime(report_in(tmp_path, "clean", "Everything agrees."), (1, 1))
-    assert [one.status for one in red(gateway, tmp_path)["verdict"]] == ["warn"], "it is old"
+    assert [finding.status for finding in red(gateway, tmp_path)["verdict"]] == ["warn"], "it is old"
     monkeypatch.setattr(machine, "version", lambda _: "0.0.1")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
@@ -296,7 +296,7 @@ def test_tables_and_addresses_that_serve_refuses_are_red(new_gateway: StartGatew
     shutil.copy(SHIPPED / "tables" / "attach.yaml", tables / "tables")
     (tables / "errors.yaml").write_text("errors: [\n")
     code, findings = examine(gateway.config_path, None, HANG_S)
-    words = [one.words for one in findings if one.status == "FAIL"]
+    words = [finding.words for finding in findings if finding.status == "FAIL"]
     assert code == 2 and len(words) == len({*words}) and "errors.yaml:" in words[0], "without them no realm is opened"
     gateway.settings |= {"mappings": {}, "listen": ["amqp://192.0.2.1:5672"]}
     gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
@@ -310,10 +310,10 @@ def test_a_certificate_that_expires_is_red(new_gateway: StartGateway, tmp_path: 
     gateway.settings["listen"] = ["amqps://127.0.0.1:5671"]
     gateway.settings["tls"] = {"certificate": str(pair.certificate), "key": str(pair.key)}
     gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
-    assert [one.status for one in red(gateway)["certificates"]] == ["warn"], "it holds for two days"
+    assert [finding.status for finding in red(gateway)["certificates"]] == ["warn"], "it holds for two days"
     settings, day_s = load_settings(gateway.config_path), 86_400
     for days, status in ((-60, "ok"), (0, "warn"), (3, "FAIL")):
-        assert [one.status for one in machine.certificates(settings, time.time() + days * day_s)] == [status]
+        assert [finding.status for finding in machine.certificates(settings, time.time() + days * day_s)] == [status]
 
 
 def test_what_cannot_be_reached_is_not_counted_as_fine(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_what_cannot_be_reached_is_not_counted_as_fine(tmp_path: Path) -> None:
     config.write_text("realm: {kind: embedded, path: nowhere}\n")
     code, findings = examine(config, None, HANG_S)
     assert code == 2
-    assert {one.status for one in findings if one.check in ("realm", "lease", "topics")} == {"FAIL", "not looked at"}
+    assert {line.status for line in findings if line.check in ("realm", "lease", "topics")} == {"FAIL", "not looked at"}
     assert not (tmp_path / "nowhere").exists(), "nothing is made by looking"
     config.write_text("realm: {kind: embedded, path: nowhere, wrong: 1}\n")
     code, findings = examine(config, None, HANG_S)
@@ -336,11 +336,11 @@ def test_a_kafka_that_says_nothing_is_given_up(tmp_path: Path) -> None:
         config = tmp_path / "gateway.yaml"
         config.write_text(f"realm: {{kind: kafka, bootstrap: '{address}'}}\nadmin: {{listen: 'http://{address}'}}\n")
         code, findings = examine(config, None, 1.0)
-        said = {one.check: one for one in findings}
-        assert code == 2 and said["realm"].status == "FAIL" and address in said["realm"].words
-        assert f"kafka-broker-api-versions --bootstrap-server {address}" in said["realm"].remedy
-        assert said["users"].status == "ok" and said["lease"].status == "not looked at"
-        assert said["gateway"].status == "not looked at", "it is asked, and does not answer either"
+        by_check = {finding.check: finding for finding in findings}
+        assert code == 2 and by_check["realm"].status == "FAIL" and address in by_check["realm"].words
+        assert f"kafka-broker-api-versions --bootstrap-server {address}" in by_check["realm"].remedy
+        assert by_check["users"].status == "ok" and by_check["lease"].status == "not looked at"
+        assert by_check["gateway"].status == "not looked at", "it is asked, and does not answer either"
         for words in (("node", "list"), ("queue", "peek", "orders"), ("durable", "list"), ("acl", "list", "--realm")):
             done = subprocess.run(
                 [REALMGATE, *words, "--timeout", "0.5", "--config", config],

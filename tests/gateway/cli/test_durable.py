@@ -95,9 +95,9 @@ def test_the_gateway_that_owns_the_realm_does_it_and_answers(run: Run, tmp_path:
         eids = realm.publish(node, bodies(10))
         consumer, durable = realm.consumer(node), realm.consumer(news, "durable", "c:d")
         consumer.receive(2)
-        told = realm.publish(news, bodies(5))
+        news_eids = realm.publish(news, bodies(5))
         durable.receive(3)
-        durable.acknowledge(told[:3])
+        durable.acknowledge(news_eids[:3])
         with turning(realm):
             code, out, err = run("queue", "purge", "orders", "--yes")
             assert (code, err) == (0, "")
@@ -107,15 +107,15 @@ def test_the_gateway_that_owns_the_realm_does_it_and_answers(run: Run, tmp_path:
             listed = json.loads(run("durable", "list", "--json")[1])
             shown = json.loads(run("durable", "show", "news", "c:d", "--json")[1])
         assert shown in listed
-        assert [(one["node"], one["durable"]) for one in listed] == [("news", "c:d"), ("orders", "queue")]
-        assert (shown["low"], shown["unsettled"]) == (told[2] + 1, 0)
+        assert [(row["node"], row["durable"]) for row in listed] == [("news", "c:d"), ("orders", "queue")]
+        assert (shown["low"], shown["unsettled"]) == (news_eids[2] + 1, 0)
         assert consumer.drain() == []
         consumer.acknowledge(eids[:2])
         durable.subscription.close()
         with turning(realm):
             assert run("durable", "seek", "news", "c:d", "--to", "1970-01-02T00:00:00Z")[0] == 0
         again = realm.consumer(news, "durable", "c:d")
-        assert again.receive(5) == told
+        assert again.receive(5) == news_eids
         with turning(realm):
             code, out, _ = run("durable", "delete", "news", "c:d", "--yes")
             assert (code, out) == (0, "durable c:d of news: it is deleted\n")
@@ -176,7 +176,7 @@ def test_commands_go_to_every_store_of_a_node_or_to_the_one_that_is_named(run: R
             assert run("queue", "peek", "wide", "--json")[1] == "[]\n"
             assert run("durable", "seek", "news", "c:d", "--to", "end", "--yes")[0] == 0
             shown = json.loads(run("durable", "show", "news", "c:d", "--json")[1])
-            assert [(one["partition"], one["low"] == one["end"]) for one in shown] == [(0, True), (1, True)]
+            assert [(row["partition"], row["low"] == row["end"]) for row in shown] == [(0, True), (1, True)]
             code, _, err = run("durable", "seek", "news", "c:d", "--to", "2")
             assert (code, "say which by --partition" in err) == (1, True)
             assert run("durable", "seek", "news", "c:d", "--to", "beginning", "--partition", "1", "--yes")[0] == 0
@@ -237,7 +237,7 @@ def test_whatever_destroys_asks_first_on_a_terminal(run: Run, tmp_path: Path, mo
         realm.publish(news, bodies(3))
     (tmp_path / "nodes.yaml").write_text("- {name: dead}\n")
     before = [run(*words) for words in (("queue", "peek", "orders"), ("durable", "list"), ("node", "list"))]
-    for words, asked in (
+    for words, question in (
         (("queue", "purge", "orders"), "for ever?"),
         (("queue", "move", "orders", "--to", "dead"), "Move all events of queue orders to dead?"),
         (("durable", "seek", "news", "c:d", "--to", "end"), "Move durable c:d of news from "),
@@ -248,7 +248,7 @@ def test_whatever_destroys_asks_first_on_a_terminal(run: Run, tmp_path: Path, mo
         for answer in ("n\n", ""):
             monkeypatch.setattr("sys.stdin", Terminal(answer))
             code, out, err = run(*words)
-            assert (code, asked in out, out.endswith("[y/N] "), err) == (1, True, True, ""), words
+            assert (code, question in out, out.endswith("[y/N] "), err) == (1, True, True, ""), words
     monkeypatch.undo()
     assert [run(*words) for words in (("queue", "peek", "orders"), ("durable", "list"), ("node", "list"))] == before
     assert notes(tmp_path) == []

@@ -49,7 +49,7 @@ def test_commands_metrics_and_lag_agree(new_gateway: StartGateway, kind: str, pa
         }
         agree(served, wanted)
     served.restart()
-    later: dict[tuple[str, str], tuple[int, ...]] = {key: (each[0], each[0], 0, 0) for key, each in wanted.items()}
+    later: dict[tuple[str, str], tuple[int, ...]] = {key: (sums[0], sums[0], 0, 0) for key, sums in wanted.items()}
     agree(served, later)
     served.stop()
     assert listed_counts(served) == later, "without a gateway, too"
@@ -62,9 +62,9 @@ def agree(served: GatewayProcess, wanted: dict[tuple[str, str], tuple[int, ...]]
     assert listed_counts(served) == wanted
     by_node = {key[0]: stored for key, (stored, *_) in wanted.items()}
     assert nodes(served) == by_node
-    found = watch.metrics()
+    metrics = watch.metrics()
     of_nodes = dict.fromkeys(by_node, 0.0)
-    for (name, labels), number in found.items():
+    for (name, labels), number in metrics.items():
         if name == "realmgate_node_events":
             of_nodes[labels[0]] += number
     assert of_nodes == by_node
@@ -74,30 +74,30 @@ def agree(served: GatewayProcess, wanted: dict[tuple[str, str], tuple[int, ...]]
 
 def measured(watch: Watch) -> dict[tuple[str, str], tuple[int, ...]]:
     """All stores of each durable together; nothing while one is being counted."""
-    found = watch.metrics()
-    if found["realmgate_stores_counting", ()]:
+    metrics = watch.metrics()
+    if metrics["realmgate_stores_counting", ()]:
         return {}
     sums: dict[tuple[str, str], list[int]] = {}
-    for (name, labels), number in found.items():
+    for (name, labels), number in metrics.items():
         for at, what in enumerate(NUMBERS):
             if name == f"realmgate_durable_{what}_events":
                 key = tuple(sorted(zip(("durable", "node", "partition"), labels, strict=True)))
                 names = dict(key)
                 sums.setdefault((names["node"], names["durable"]), [0, 0, 0, 0])[at] += int(number)
-    return {key: tuple(each) for key, each in sums.items()}
+    return {key: tuple(counts) for key, counts in sums.items()}
 
 
 def listed_counts(served: GatewayProcess) -> dict[tuple[str, str], tuple[int, ...]]:
     sums: dict[tuple[str, str], list[int]] = {}
-    for one in printed(served, "durable", "list"):
-        its = sums.setdefault((one["node"], one["durable"]), [0, 0, 0, 0])
+    for row in printed(served, "durable", "list"):
+        its = sums.setdefault((row["node"], row["durable"]), [0, 0, 0, 0])
         for at, what in enumerate(NUMBERS):
-            its[at] += one[what]
-    return {key: tuple(each) for key, each in sums.items()}
+            its[at] += row[what]
+    return {key: tuple(counts) for key, counts in sums.items()}
 
 
 def nodes(served: GatewayProcess) -> dict[str, int]:
-    listed = {one["name"]: one["messages"] for one in printed(served, "node", "list")}
+    listed = {row["name"]: row["messages"] for row in printed(served, "node", "list")}
     shown = {name: printed(served, "node", "show", name)["messages"] for name in listed}
     assert listed == shown
     return listed
@@ -110,15 +110,15 @@ def printed(served: GatewayProcess, *words: str) -> Any:
 def lags(served: GatewayProcess) -> dict[tuple[str, str], int]:
     """As Kafka's tools compute them, by kafka-python."""
     bootstrap, groups = served.settings["realm"]["bootstrap"], {}
-    for one in printed(served, "durable", "list"):
-        groups[one["node"], one["durable"]] = one["group"]
+    for row in printed(served, "durable", "list"):
+        groups[row["node"], row["durable"]] = row["group"]
     with (
         closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin,
         closing(KafkaConsumer(bootstrap_servers=bootstrap)) as consumer,
     ):
-        found = {}
+        lag = {}
         for key, group in groups.items():
             offsets: dict[TopicPartition, Any] = admin.list_group_offsets(group).get(group, {})
             ends = consumer.end_offsets([*offsets]) if offsets else {}
-            found[key] = sum(ends[place] - offsets[place].offset for place in offsets)
-        return found
+            lag[key] = sum(ends[place] - offsets[place].offset for place in offsets)
+        return lag

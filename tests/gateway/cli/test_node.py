@@ -67,7 +67,7 @@ def test_all_properties_that_cannot_be_set_are_reported_at_once(run: Run) -> Non
 def test_a_node_of_several_partitions_is_made_shown_and_grows(run: Run, tmp_path: Path) -> None:
     assert run("node", "create", "wide", "--partitions", "2")[0] == 0
     shown = json.loads(run("node", "show", "wide", "--json")[1])
-    assert (shown["partitions"], len({each["store"] for each in shown["stores"]})) == (2, 2)
+    assert (shown["partitions"], len({store["store"] for store in shown["stores"]})) == (2, 2)
     assert run("node", "set", "wide", "partitions=3")[1] == "queue wide: partitions 2 -> 3\n"
     assert "partition 2 (store " in run("node", "show", "wide")[1]
     code, _, err = run("node", "set", "wide", "partitions=1")

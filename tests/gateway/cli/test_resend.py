@@ -55,7 +55,7 @@ def bodies(gateway: GatewayProcess, node: str) -> list[str]:
     settings = load_settings(gateway.config_path)
     stores = find(settings, node, QUEUE)
     with closing(open_log(settings)) as log:
-        return sorted(described(one, 0)["body"] for one in wanted(log, stores, 0, ""))
+        return sorted(described(event, 0)["body"] for event in wanted(log, stores, 0, ""))
 
 
 def places(gateway: GatewayProcess) -> dict[str, list[str]]:
@@ -146,11 +146,11 @@ def test_a_killed_gateway_leaves_each_message_in_one_place(
     command.wait()
     gateway.program, gateway.environment = usual, {}
     gateway.start()
-    found = places(gateway)
-    assert sorted(chain.from_iterable(found.values())) == numbers(0, COUNT), "each is in one place"
-    assert 0 < len(found["dead"]) < COUNT, "it was killed on its way"
-    assert set(found["orders"]) <= set(numbers(0, COUNT * 2 // 3))
-    assert resent(gateway)["sent"] == len(found["dead"])
+    by_node = places(gateway)
+    assert sorted(chain.from_iterable(by_node.values())) == numbers(0, COUNT), "each is in one place"
+    assert 0 < len(by_node["dead"]) < COUNT, "it was killed on its way"
+    assert set(by_node["orders"]) <= set(numbers(0, COUNT * 2 // 3))
+    assert resent(gateway)["sent"] == len(by_node["dead"])
     assert places(gateway) == {
         "orders": numbers(0, COUNT * 2 // 3),
         "bills": numbers(COUNT * 2 // 3, COUNT),
@@ -169,11 +169,11 @@ def test_a_killed_command_without_a_gateway_leaves_each_message_in_one_place(
     rejected(gateway, "orders", COUNT, 0)
     gateway.stop()
     assert killed(gateway, f"{point}:2") == -signal.SIGKILL
-    found = places(gateway)
-    assert sorted(chain.from_iterable(found.values())) == numbers(0, COUNT), "each is in one place"
-    assert 0 < len(found["dead"]) <= COUNT
+    by_node = places(gateway)
+    assert sorted(chain.from_iterable(by_node.values())) == numbers(0, COUNT), "each is in one place"
+    assert 0 < len(by_node["dead"]) <= COUNT
     gateway.start()
-    assert resent(gateway)["sent"] == len(found["dead"])
+    assert resent(gateway)["sent"] == len(by_node["dead"])
     assert places(gateway) == {"orders": numbers(0, COUNT), "bills": [], "dead": []}
 
 

@@ -34,16 +34,16 @@ def traced(gateway: GatewayProcess, *words: str) -> dict[str, Any]:
 
 def happened(message: dict[str, Any], *keys: str) -> list[Any]:
     """What, and of each step these fields."""
-    steps = [(one["what"], *(one.get(key) for key in keys)) for one in message["life"]]
+    steps = [(entry["what"], *(entry.get(key) for key in keys)) for entry in message["life"]]
     return [step if keys else step[0] for step in steps]
 
 
 def until_settled(gateway: GatewayProcess, tag: str, what: str) -> dict[str, Any]:
     """The journal's record, or an outcome's, may be a moment away."""
     deadline = time.monotonic() + WAIT_S
-    while what not in happened(found := traced(gateway, tag)) and time.monotonic() < deadline:
+    while what not in happened(trace := traced(gateway, tag)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return found
+    return trace
 
 
 @REALMS
@@ -58,9 +58,9 @@ def test_published_given_back_given_again_and_accepted(new_gateway: StartGateway
         receiver.receive(WAIT_S)
         assert tag_of(receiver) == tag
         receiver.accept()
-    found = until_settled(gateway, tag, "settled")
-    assert happened(found) == ["published", "stored", "answered", "given", "returned", "given", "settled"]
-    published, stored, answered, given, returned, again, settled = found["life"]
+    trace = until_settled(gateway, tag, "settled")
+    assert happened(trace) == ["published", "stored", "answered", "given", "returned", "given", "settled"]
+    published, stored, answered, given, returned, again, settled = trace["life"]
     assert (published["user"], published["container"], published["link"]) == ("anonymous", "shop", "to-orders")
     assert published["rules"][0]["because"] and answered["rules"][0]["because"]
     assert answered["outcome"] == "accepted" and answered["rules"][0]["rule"] == "stored-accepted"
@@ -69,17 +69,17 @@ def test_published_given_back_given_again_and_accepted(new_gateway: StartGateway
     assert (returned["operation"], returned["outcome"]) == ("return", "released")
     assert (settled["operation"], settled["outcome"]) == ("acknowledge", "accepted")
     assert settled["seq"] == again["seq"] != given["seq"]
-    times = [step["at"] for step in found["life"] if step["at"] is not None]
+    times = [step["at"] for step in trace["life"] if step["at"] is not None]
     assert times == sorted(times)
     by_delivery = traced(gateway, f"{published['run']}:{published['seq']}")
-    assert by_delivery == found == traced(gateway, "--message-id", "order-1")
-    assert found["not_recorded"] == []
+    assert by_delivery == trace == traced(gateway, "--message-id", "order-1")
+    assert trace["not_recorded"] == []
     lines = gateway.command("trace", tag).splitlines()
     assert any("stored-accepted: The event is stored" in line for line in lines), "for people, too"
     assert any(line.startswith("searched: ") for line in lines)
     gateway.stop()
-    assert traced(gateway, f"{settled['run']}:{settled['seq']}") == found, "without the gateway, too"
-    assert traced(gateway, "--message-id", "order-1", "--node", "orders") == found
+    assert traced(gateway, f"{settled['run']}:{settled['seq']}") == trace, "without the gateway, too"
+    assert traced(gateway, "--message-id", "order-1", "--node", "orders") == trace
 
 
 @pytest.mark.parametrize("partitions", ["1", "3"])
@@ -93,8 +93,8 @@ def test_who_holds_a_message_is_named(new_gateway: StartGateway, partitions: str
         client(gateway.address, "other") as other,
     ):
         sender = shop.create_sender("orders")
-        for each, name in ((other, "has-another"), (connection, "slow")):
-            receiver = each.create_receiver("orders", name=name, credit=0)
+        for reader, name in ((other, "has-another"), (connection, "slow")):
+            receiver = reader.create_receiver("orders", name=name, credit=0)
             sender.send(Message(body="one"))
             receiver.receive(WAIT_S)
         tag = tag_of(receiver)
@@ -132,13 +132,13 @@ def test_a_rejected_message_is_followed_to_its_dead_letter(new_gateway: StartGat
         letters.receive(WAIT_S)
         copy = tag_of(letters)
         letters.accept()
-    found = until_settled(gateway, tag, "settled")
+    trace = until_settled(gateway, tag, "settled")
     expected = ["published", "stored", "answered", "given", "dead-lettered", "stored", "given", "settled"]
-    assert happened(found) == expected
-    [lettered] = [step for step in found["life"] if step["what"] == "dead-lettered"]
+    assert happened(trace) == expected
+    [lettered] = [step for step in trace["life"] if step["what"] == "dead-lettered"]
     assert (lettered["to_node"], lettered["to"]) == ("dead", [copy])
-    assert found["life"][-1]["node"] == "dead"
-    assert traced(gateway, copy) == found == traced(gateway, "--message-id", "bad"), "from its copy, too"
+    assert trace["life"][-1]["node"] == "dead"
+    assert traced(gateway, copy) == trace == traced(gateway, "--message-id", "bad"), "from its copy, too"
 
 
 @REALMS
@@ -151,8 +151,8 @@ def test_a_rejected_message_without_a_dead_letter_node_is_kept_nowhere(new_gatew
         receiver.receive(WAIT_S)
         tag = tag_of(receiver)
         receiver.reject()
-    found = until_settled(gateway, tag, "discarded")
-    assert happened(found) == ["published", "stored", "answered", "given", "discarded"]
+    trace = until_settled(gateway, tag, "discarded")
+    assert happened(trace) == ["published", "stored", "answered", "given", "discarded"]
     assert "kept nowhere: the node had no dead-letter node" in gateway.command("trace", tag)
 
 
@@ -184,7 +184,7 @@ def test_expired_purged_and_moved(new_gateway: StartGateway, kind: str) -> None:
     assert purged["life"][-1]["command"]["what"] == "purge"
     command = purged["life"][-1]["command"]
     assert (command["who"], command["why"]) == (who_am_i(), "test data")
-    assert not any("by whom the command" in each for each in purged["not_recorded"])
+    assert not any("by whom the command" in sentence for sentence in purged["not_recorded"])
     assert {"moved", "waits"} < set(happened(moved))
     [step] = [step for step in moved["life"] if step["what"] == "moved"]
     assert step["to_node"] == "other" and len(step["to"]) == 1
@@ -218,8 +218,8 @@ def test_who_published_is_the_user_that_logged_in(new_gateway: StartGateway, kin
     connection = connect(gateway, PASSWORD, "PLAIN")
     connection.create_sender("orders").send(Message(id=uuid.UUID(int=77), body="x"))
     connection.close()
-    found = traced(gateway, "--message-id", str(uuid.UUID(int=77)))
-    assert found["life"][0]["user"] == "alice"
+    trace = traced(gateway, "--message-id", str(uuid.UUID(int=77)))
+    assert trace["life"][0]["user"] == "alice"
 
 
 @REALMS
@@ -234,5 +234,5 @@ def test_twenty_messages_of_a_node_of_three_partitions_have_the_clients_ledger(
         ledger.go_through(connection, "spread", [f"m-{number}" for number in range(100)])
     gateway.stop()
     for name in choose.sample(sorted(ledger.done), 20):
-        found = traced(gateway, *choose.choice([("--message-id", name), (ledger.tags[name],)]))
-        assert ledger.agrees(name, found), (name, ledger.done[name], found)
+        trace = traced(gateway, *choose.choice([("--message-id", name), (ledger.tags[name],)]))
+        assert ledger.agrees(name, trace), (name, ledger.done[name], trace)

@@ -66,9 +66,9 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(run: Run, *words: str) -> Handed:
-    with pytest.raises(Handed) as found:
+    with pytest.raises(Handed) as error:
         run("what-if", *words)
-    return found.value
+    return error.value
 
 
 def test_the_expanded_tables_are_handed_on(run: Run, handed: None, config: Path, tmp_path: Path) -> None:

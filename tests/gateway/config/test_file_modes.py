@@ -23,13 +23,13 @@ def test_it_is_reported_at_the_start_and_in_health_until_it_is_mended(tmp_path: 
     gateway = make_gateway(tmp_path, embedded_realm(tmp_path), admin=admin, security=security)
     gateway.start()
     try:
-        said = [f"{file}: {WORDS}: chmod o-r {file}" for file in (users, realm)]
+        warnings = [f"{file}: {WORDS}: chmod o-r {file}" for file in (users, realm)]
         lines = gateway.log_path.read_text().splitlines()
-        assert [words for words in said if any(words in line for line in lines)] == said
+        assert [words for words in warnings if any(words in line for line in lines)] == warnings
         watch = Watch.of(gateway)
-        assert _shown(watch) == said
+        assert _shown(watch) == warnings
         users.chmod(0o640)
-        assert _shown(watch) == said[1:]
+        assert _shown(watch) == warnings[1:]
         realm.chmod(0o600)
         assert _shown(watch) == []
     finally:

@@ -26,13 +26,13 @@ def test_unknown_names_and_addresses_of_other_machines_are_reported_together(tmp
     gateway.host = "nor-this.invalid"
     gateway.more = ["ws"]
     gateway.ports = {"ws": 0}
-    said = refused(gateway)
-    assert len(said) == 2, said
+    lines = refused(gateway)
+    assert len(lines) == 2, lines
     names = (
         f"amqp://nor-this.invalid:{gateway.port}: listen: nor-this.invalid",
         "no-such-host.invalid:9464: admin.listen: ",
     )
-    for line, words in zip(said, names, strict=True):
+    for line, words in zip(lines, names, strict=True):
         assert words in line and "means no address here" in line and "; write an address of this machine" in line
     assert not (tmp_path / "realm").exists(), "nothing was opened"
 
@@ -45,13 +45,13 @@ def test_an_address_of_another_machine(tmp_path: Path) -> None:
 
 
 def test_ports_in_use_are_reported_together_and_the_realm_is_released(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as other:
         gateway = make_gateway(tmp_path, embedded_realm(tmp_path))
-        gateway.port, gateway.more = one.getsockname()[1], ["ws"]
+        gateway.port, gateway.more = first.getsockname()[1], ["ws"]
         gateway.ports = {"ws": other.getsockname()[1]}
-        said = refused(gateway)
-        assert len(said) == 2, said
-        for line, scheme, taken in zip(said, ("amqp", "ws"), (one, other), strict=True):
+        lines = refused(gateway)
+        assert len(lines) == 2, lines
+        for line, scheme, taken in zip(lines, ("amqp", "ws"), (first, other), strict=True):
             port = taken.getsockname()[1]
             assert f"{scheme}://127.0.0.1:{port}: listen: Address already in use; stop what" in line
     gateway.start()

@@ -44,7 +44,7 @@ def test_what_is_read(directory: Path) -> None:
         ' require_client_certificate: true, minimum_version: "1.3"}\n'
         "security: {sasl: [EXTERNAL, PLAIN, SCRAM-SHA-256], users: users.yaml}\n",
     )
-    assert [(each.port, each.scheme, each.secure) for each in settings.listen] == [
+    assert [(listener.port, listener.scheme, listener.secure) for listener in settings.listen] == [
         (5671, "amqps", True),
         (1, "amqp", False),
     ]

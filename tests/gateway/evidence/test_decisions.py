@@ -38,14 +38,14 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
 
 
 def listed(gateway: GatewayProcess, *options: str) -> list[Entry]:
-    found: list[Entry] = json.loads(gateway.command("decisions", "list", "--json", *options))
-    return found
+    rows: list[Entry] = json.loads(gateway.command("decisions", "list", "--json", *options))
+    return rows
 
 
 def of_container(gateway: GatewayProcess, container: str) -> list[Entry]:
     """Those that are recorded when the gateway has ended; it is started again."""
     gateway.restart()
-    return [one for one in listed(gateway) if one.get("container") == container]
+    return [row for row in listed(gateway) if row.get("container") == container]
 
 
 def expect(entry: Entry, **wanted: Any) -> None:
@@ -64,7 +64,7 @@ def test_a_refused_attach_leaves_a_record(gateway: GatewayProcess) -> None:
     expect(entry, direction="publish", link="link-1", node="no-such-node", count=1, **{"class": "fatal"})
     assert isinstance(entry["cell"], int) and isinstance(entry["at"], int) and entry["run"]
     assert {"what": "attach", "left_out": 1} in [
-        {key: one[key] for key in ("what", "left_out")} for one in listed(gateway) if "left_out" in one
+        {key: row[key] for key in ("what", "left_out")} for row in listed(gateway) if "left_out" in row
     ]
     printed = gateway.command("decisions", "list", "--what", "attach")
     assert "attach.refuse-an-unknown-node  amqp:not-found" in printed and "(left out)" in printed
@@ -109,17 +109,17 @@ def test_declares_and_discharges_are_counted_by_who_and_what(gateway: GatewayPro
             peer.nothing_at_once()
         peer.send(frames.discharge(peer.number(), b"unknown", False, CONTROL))
         assert peer.expect("disposition").state == "rejected:amqp:transaction:unknown-id"
-    found = of_container(gateway, "transacting")
-    counts = {(one["what"], one["rule"], one.get("answer_rule"), one.get("condition")): one["count"] for one in found}
+    rows = of_container(gateway, "transacting")
+    counts = {(row["what"], row["rule"], row.get("answer_rule"), row.get("condition")): row["count"] for row in rows}
     assert counts == {
         ("declare", "declare-begins", None, None): 5,
         ("commit", "commit", "done-accepted", None): 3,
         ("rollback", "rollback", None, None): 2,
         ("commit", "unknown-discharge-rejected", None, "amqp:transaction:unknown-id"): 1,
     }
-    for one in found:
-        expect(one, user="anonymous", address="127.0.0.1", table="coordinate")
-        assert ("answer" in one) is ("answer_rule" in one)
+    for row in rows:
+        expect(row, user="anonymous", address="127.0.0.1", table="coordinate")
+        assert ("answer" in row) is ("answer_rule" in row)
 
 
 def test_a_subscription_that_ends_leaves_a_record(gateway: GatewayProcess) -> None:
@@ -152,9 +152,9 @@ def test_who_repeats_refused_attaches_does_not_fill_the_disk(gateway: GatewayPro
             assert peer.refused() == "amqp:not-found"
             peer.send(frames.detach(0))
     gateway.restart()
-    found = listed(gateway, "--what", "attach")[before:]
-    kept = [one for one in found if one.get("container") == "attacking"]
-    left_out = sum(one["left_out"] for one in found if "left_out" in one)
+    rows = listed(gateway, "--what", "attach")[before:]
+    kept = [row for row in rows if row.get("container") == "attacking"]
+    left_out = sum(row["left_out"] for row in rows if "left_out" in row)
     assert LINES <= len(kept) < LINES * 2 and len(kept) + left_out == LINES * 10
 
 
@@ -168,8 +168,8 @@ class Who:
     subject: Subject = field(default_factory=lambda: Subject("u"))
 
 
-def refuse(decisions: Decisions, has_line: bool = True, **said: Any) -> None:
-    decisions.refused(has_line, "attach", RULE, Who(), **said)
+def refuse(decisions: Decisions, has_line: bool = True, **fields: Any) -> None:
+    decisions.refused(has_line, "attach", RULE, Who(), **fields)
 
 
 def count(decisions: Decisions, container: str = "c") -> None:
@@ -226,10 +226,10 @@ def test_decisions_have_records_of_their_own_under_their_own_tables() -> None:
     older = Decision("attach", "no", 3, {"condition": None}, Origin(profile="extended", digest="older"))
     outcomes.decisions.refused(True, "attach", older, Who())
     outcomes.flush()
-    assert [(one["n"], one["digest"], one["groups"], len(one["decisions"])) for one in written] == [
+    assert [(row["n"], row["digest"], row["groups"], len(row["decisions"])) for row in written] == [
         (1, "digest", [], 1),
         (2, "older", [], 1),
     ]
     refuse(outcomes.decisions)
     outcomes.flush(closed=True)
-    assert [(one["n"], one["closed"], "decisions" in one) for one in written[2:]] == [(3, 0, True), (4, 1, False)]
+    assert [(row["n"], row["closed"], "decisions" in row) for row in written[2:]] == [(3, 0, True), (4, 1, False)]

@@ -29,7 +29,7 @@ class Book:
         self.history = History("run", self._read, self._append, lambda: self.now_us, 60)
 
     def _read(self) -> Reading:
-        counts = {name: dict(of) for name, of in self.counts.items()}
+        counts = {name: dict(counter) for name, counter in self.counts.items()}
         return Reading(
             counts,
             {"accept": ([*self.classes], self.total_us)},
@@ -156,9 +156,9 @@ def test_no_record_is_larger_than_it_may_be(length: int) -> None:
     assert record is not None
     assert book.sizes[-1] <= RECORD_BYTES
     for name in FAMILIES:
-        assert sum(each[-1] for each in record[name]) == 1_500 * 1_501 // 2, name
-    assert ["in", "other", "modified"] in [each[:-1] for each in record["deliveries"]]
-    assert ["other", "other", "transient", "other", "other"] in [each[:-1] for each in record["errors"]]
+        assert sum(row[-1] for row in record[name]) == 1_500 * 1_501 // 2, name
+    assert ["in", "other", "modified"] in [row[:-1] for row in record["deliveries"]]
+    assert ["other", "other", "transient", "other", "other"] in [row[:-1] for row in record["errors"]]
     if length == 5:
         assert record["deliveries"][0] == ["in", "node1499" + "ü" * 5, "modified", 1_500], "the largest ones are named"
 

@@ -62,17 +62,17 @@ def test_low_is_the_lowest_seq_without_a_record(sizes: list[int], random: Any, t
     seqs = [first + at for size in sizes for first in [book.outcomes.number(size)] for at in range(size)]
     assert seqs == list(range(1, len(seqs) + 1))
     random.shuffle(seqs)
-    told: set[int] = set()
+    reported: set[int] = set()
     key = outcome_key()
     while seqs:
         some, seqs = seqs[:turn], seqs[turn:]
         if random.random() < 0.5:
             some.sort()
         book.outcomes.tell(key, some, [-1] * len(some))
-        told.update(some)
+        reported.update(some)
         book.outcomes.flush()
         record = book.records[-1]
-        assert record["low"] == next(seq for seq in range(1, len(told) + 2) if seq not in told)
+        assert record["low"] == next(seq for seq in range(1, len(reported) + 2) if seq not in reported)
         assert record["groups"][0]["seq"] == some
         assert book.outcomes.open == sum(sizes) + 1 - record["low"]
     assert [record["n"] for record in book.records] == list(range(1, len(book.records) + 1))

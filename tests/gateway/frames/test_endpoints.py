@@ -153,8 +153,8 @@ def was_sent(number: int, behind: int, count: int) -> bool:
 def test_a_disposition_speaks_of_what_was_sent(given: int, first: int, last: int | None) -> None:
     handles = attached()
     handles.sessions[0].given = given
-    said = (True, UInt(first), None if last is None else UInt(last))
-    fault = look(handles, Frame(0, DISPOSITION, said))
+    fields = (True, UInt(first), None if last is None else UInt(last))
+    fault = look(handles, Frame(0, DISPOSITION, fields))
     high = first if last is None else last
     good = (high - first) % ALL < 2**31 and was_sent(first, given, given) and was_sent(high, given, given)
     assert (fault is None) == good
@@ -170,7 +170,7 @@ def test_a_disposition_of_the_sender_speaks_of_what_it_has_sent(sent: int | None
     assert sent is None or look(handles, transfer(sent)) is None
     fault = look(handles, Frame(0, DISPOSITION, (False, UInt(first), UInt(last))))
     good = sent is not None and (last - first) % ALL < 2**31
-    good = good and all(was_sent(each, (sent or 0) + 1, ALL) for each in (first, last))
+    good = good and all(was_sent(number, (sent or 0) + 1, ALL) for number in (first, last))
     assert (fault is None) == good
 
 

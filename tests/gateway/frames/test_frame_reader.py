@@ -111,15 +111,15 @@ def test_a_message_above_the_limit_is_of_no_run() -> None:
     assert runs(*whole(9), large, *whole(9, 10)) == [9, 9]
 
 
-def posted(number: int, transaction: bytes | None = b"t", **said: Any) -> bytes:
-    said.setdefault("state", Described(ULong(0x34), [transaction, None]))
-    return frames.transfer(number, MESSAGE, **said)
+def posted(number: int, transaction: bytes | None = b"t", **fields: Any) -> bytes:
+    fields.setdefault("state", Described(ULong(0x34), [transaction, None]))
+    return frames.transfer(number, MESSAGE, **fields)
 
 
 def posted_runs(*data: Callable[[int], bytes] | bytes) -> list[tuple[bytes | None, int]]:
     """The transaction of each run, and how many messages it has. A message is told its delivery-id."""
     numbers = itertools.count()
-    octets = [each if isinstance(each, bytes) else each(next(numbers)) for each in data]
+    octets = [part if isinstance(part, bytes) else part(next(numbers)) for part in data]
     pieces = pieces_of([b"".join([*ATTACHED, *octets])])
     return [(frame.transaction, len(frame.places) // 8) for *_, frame in pieces if isinstance(frame, TransferRun)]
 
@@ -149,9 +149,9 @@ def test_messages_posted_in_one_transaction_are_a_run_behind_the_first() -> None
 )
 def test_what_says_more_than_its_transaction_begins_no_run_and_ends_one(odd: dict[str, Any]) -> None:
     stream: list[Any] = [posted] * 5
-    said = [lambda number: posted(number, **odd)]
-    assert posted_runs(*stream, *said, *stream) == [(b"t", 4), (b"t", 4)]
-    assert posted_runs(*said * 9) == []
+    odd_frames = [lambda number: posted(number, **odd)]
+    assert posted_runs(*stream, *odd_frames, *stream) == [(b"t", 4), (b"t", 4)]
+    assert posted_runs(*odd_frames * 9) == []
 
 
 def test_a_transfer_that_is_encoded_otherwise_begins_no_run() -> None:
@@ -357,12 +357,12 @@ def test_of_a_session_that_we_have_ended_only_its_end_is_heard() -> None:
 def test_a_walk_ends_where_it_took_its_effort_and_goes_on_there(size: int) -> None:
     stream = b"".join([*ATTACHED, *[frames.begin(1), PLAIN["flow"], HEARTBEAT, frames.end(1)] * 20, frames.begin(2)])
     whole = [piece[3] for piece in pieces_of([stream]) if piece[3] is not None]
-    tap, found, efforts = FrameReader(FRAME_MAX, MESSAGE_MAX, opened()), list[object](), list[int]()
+    tap, pieces, efforts = FrameReader(FRAME_MAX, MESSAGE_MAX, opened()), list[object](), list[int]()
     for at in range(0, len(stream), size):
         rest: bytes | memoryview = stream[at : at + size]
         while rest:
-            found += [piece[3] for piece in tap.walk(rest, 24) if piece[3] is not None]
+            pieces += [piece[3] for piece in tap.walk(rest, 24) if piece[3] is not None]
             efforts.append(tap.effort)
             rest = tap.unread
-    assert found == whole
+    assert pieces == whole
     assert max(efforts) <= 24 and sum(efforts) == 8 * len(whole)

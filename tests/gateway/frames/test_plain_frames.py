@@ -25,8 +25,8 @@ UINTS = (b"\x43", b"\x52\x07", b"\x70\x00\x00\x00\x07")
 BOOLEANS = (YES, NO, b"\x56\x00", b"\x56\x01")
 BINARIES = (b"\xa0\x00", b"\xa0\x01t")
 STATES = tuple(
-    encode(each)
-    for each in (
+    encode(outcome)
+    for outcome in (
         *(frames.state(name) for name in ("accepted", "released", "rejected", "modified")),
         frames.state("modified", True, False),
         frames.state("received", UInt(1), ULong(0)),
@@ -71,8 +71,8 @@ def is_plain(data: bytes | memoryview, next_id: int = ANY_ID) -> bool:
     """C takes it, whole."""
     code = data[10]
     if code == TRANSFER:
-        found = plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, next_id)
-        return found is not None and found[0] == len(data)
+        cut = plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, next_id)
+        return cut is not None and cut[0] == len(data)
     if code == DISPOSITION:
         return plain_frames.dispositions(data, 0, 0, -1, GIVEN)[0] == len(data)
     return plain_frames.flowed(data, 0) is not None
@@ -90,8 +90,8 @@ def agrees(data: bytes) -> None:
     frame = decoded(data)
     assert isinstance(frame, Frame), frame
     if frame.code == TRANSFER:
-        found = plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, ANY_ID)
-        assert found is not None and found[1:3] == (frame.field(0), frame.field(1) + 1)
+        cut = plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, ANY_ID)
+        assert cut is not None and cut[1:3] == (frame.field(0), frame.field(1) + 1)
         assert not any(map(frame.field, range(5, 11)))
     elif frame.code == DISPOSITION:
         last = frame.field(1) if frame.field(2) is None else frame.field(2)
@@ -212,11 +212,11 @@ def test_a_plain_transfer_is_no_larger_than_a_frame_may_be() -> None:
 def test_a_run_is_on_one_channel(at: int) -> None:
     run = [bytearray(frames.transfer(number, MESSAGE)) for number in range(6)]
     run[4][at] ^= 1
-    found = plain_frames.cut(b"".join(run), 0, FRAME_MAX, MESSAGE_MAX, -1, ANY_ID)
-    assert found is not None and found[0] == sum(map(len, run[:4]))
-    said = [bytearray(frames.disposition(number, number, frames.state("accepted"))) for number in range(3)]
-    said[2][at] ^= 1
-    assert plain_frames.dispositions(b"".join(said), 0, 0, -1, GIVEN)[0] == sum(map(len, said[:2]))
+    cut = plain_frames.cut(b"".join(run), 0, FRAME_MAX, MESSAGE_MAX, -1, ANY_ID)
+    assert cut is not None and cut[0] == sum(map(len, run[:4]))
+    dispositions = [bytearray(frames.disposition(number, number, frames.state("accepted"))) for number in range(3)]
+    dispositions[2][at] ^= 1
+    assert plain_frames.dispositions(b"".join(dispositions), 0, 0, -1, GIVEN)[0] == sum(map(len, dispositions[:2]))
 
 
 def test_frames_that_are_cut_short_are_left_to_the_rest_of_the_stream() -> None:
@@ -253,11 +253,11 @@ def in_transaction(number: int, transaction: bytes | None) -> bytes:
     return frames.disposition(number, number, frames.in_transaction(transaction, state) if transaction else state)
 
 
-@pytest.mark.parametrize(("one", "other"), [(b"t", b"tt"), (b"tt", b"t"), (b"t", b"u"), (b"t", None), (None, b"t")])
-def test_a_run_of_dispositions_is_in_one_transaction(one: bytes | None, other: bytes | None) -> None:
-    run = in_transaction(1, one) + in_transaction(2, one)
+@pytest.mark.parametrize(("first", "other"), [(b"t", b"tt"), (b"tt", b"t"), (b"t", b"u"), (b"t", None), (None, b"t")])
+def test_a_run_of_dispositions_is_in_one_transaction(first: bytes | None, other: bytes | None) -> None:
+    run = in_transaction(1, first) + in_transaction(2, first)
     end, stated, named, transaction = plain_frames.dispositions(run + in_transaction(3, other), 0, 0, -1, GIVEN)
-    assert (end, stated, named, transaction) == (len(run), 2, 2, one)
+    assert (end, stated, named, transaction) == (len(run), 2, 2, first)
 
 
 @pytest.mark.parametrize("second", [1, 2])

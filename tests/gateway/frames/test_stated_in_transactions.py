@@ -17,12 +17,12 @@ from transformers.codec import Described, Symbol, ULong
 
 def named(chunks: list[bytes]) -> Counter[tuple[int, bytes]]:
     """How many deliveries are given an outcome inside transactions: in plain runs, and in frames that stand alone."""
-    found: Counter[tuple[int, bytes]] = Counter()
+    deliveries: Counter[tuple[int, bytes]] = Counter()
     for *_, frame in pieces_of(chunks):
         stated = stated_by(frame) if isinstance(frame, Frame) else frame
         if isinstance(stated, Stated):
-            found.update(stated.named)
-    return found
+            deliveries.update(stated.named)
+    return deliveries
 
 
 def in_transaction(transaction: bytes, first: int, last: int, plain: bool = True, channel: int = 0) -> bytes:
@@ -31,8 +31,8 @@ def in_transaction(transaction: bytes, first: int, last: int, plain: bool = True
 
 
 STATED = [
-    *(in_transaction(b"t", each, each) for each in range(5)),
-    *(in_transaction(b"u", each, each + 1) for each in range(5, 11, 2)),
+    *(in_transaction(b"t", number, number) for number in range(5)),
+    *(in_transaction(b"u", number, number + 1) for number in range(5, 11, 2)),
     in_transaction(b"t", 11, 20, plain=False),
     frames.disposition(21, 30, frames.state("accepted")),
     in_transaction(b"tt", 31, 31),

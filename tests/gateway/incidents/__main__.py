@@ -61,7 +61,7 @@ def _one(name: str, cause: Cause, site: Site) -> bool:
     with cause(site) as named:
         began_s = time.monotonic()
         took = [_until_named(look, named, began_s) for look in (site.command, site.page)]
-    words = [f"{each:.1f} s" if each < GIVE_UP_S else "never" for each in took]
+    words = [f"{seconds:.1f} s" if seconds < GIVE_UP_S else "never" for seconds in took]
     sys.stdout.write(f"{name:<42} command {words[0]:>7}   page {words[1]:>7}\n")
     sys.stdout.flush()
     return max(took) > WITHIN_S
@@ -69,7 +69,7 @@ def _one(name: str, cause: Cause, site: Site) -> bool:
 
 def _until_named(look: Callable[[], list[str]], named: Named, began_s: float) -> float:
     while (took_s := time.monotonic() - began_s) < GIVE_UP_S:
-        if any(named.is_in(each) for each in look()):
+        if any(named.is_in(text) for text in look()):
             return time.monotonic() - began_s
         time.sleep(0.2)
     sys.stderr.write(f"{named}\n" + "\n".join(look()) + "\n")

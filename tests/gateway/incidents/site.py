@@ -30,7 +30,7 @@ class Named:
 
     def is_in(self, text: str) -> bool:
         squeezed = _squeezed(text)
-        return all(_squeezed(each) in squeezed for each in (self.node, self.who, self.rule, self.remedy))
+        return all(_squeezed(part) in squeezed for part in (self.node, self.who, self.rule, self.remedy))
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ def until_all_are_named(look: Callable[[], list[str]], wanted: Mapping[str, Name
 
     def are_named() -> bool:
         seen = look()
-        missing[:] = [name for name in missing if not any(wanted[name].is_in(each) for each in seen)]
+        missing[:] = [name for name in missing if not any(wanted[name].is_in(text) for text in seen)]
         return not missing
 
     try:
@@ -31,7 +31,7 @@ def until_all_are_named(look: Callable[[], list[str]], wanted: Mapping[str, Name
 
 def answers(command: str, place: tuple[str, str], words: tuple[str, ...]) -> bool:
     _, *texts = realmgate(*command.split(), *place)
-    return all(each in "".join(texts) for each in words)
+    return all(word in "".join(texts) for word in words)
 
 
 def until_each_command_names_its_own(site: Site) -> None:
@@ -49,4 +49,4 @@ def test_one_command_and_one_page_name_each_incident(tmp_path: Path) -> None:
         until_each_command_names_its_own(site)
         assert "app:bad: cannot parse order 4711" in realmgate("problems", "--gateway", site.url)[1]
         page = site.console.words("/dead")
-        assert all(each in page for each in ("app:bad: cannot parse order 4711", "rejecter", "queue resend dead"))
+        assert all(text in page for text in ("app:bad: cannot parse order 4711", "rejecter", "queue resend dead"))

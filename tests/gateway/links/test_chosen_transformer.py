@@ -68,18 +68,18 @@ def test_nodes_have_the_transformer_of_their_rule(
             assert [seen.payload for seen in peer.receive(1)] == [message]
     assert gateway.stop() == 0
     log = open_embedded(tmp_path / "realm")
-    found = {
+    batches = {
         node: log.control.read_range(f"um.node.{node}", 0, 0, 9) for node in ("rich.a", "plain.a", "loud.a", "other")
     }
     log.close()
-    assert {node: (type(each.keys[0]) is HeadedKey, each.values[0]) for node, each in found.items()} == {
+    assert {node: (type(batch.keys[0]) is HeadedKey, batch.values[0]) for node, batch in batches.items()} == {
         "rich.a": (True, b"body"),
         "plain.a": (False, message),
         "loud.a": (True, b"LENGTH %d" % len(message)),
         "other": (False, message),
     }
-    assert str(found["plain.a"].keys[0]).startswith("b'1;none;")
-    assert str(found["other"].keys[0]).startswith("b'1;basic;")
+    assert str(batches["plain.a"].keys[0]).startswith("b'1;none;")
+    assert str(batches["other"].keys[0]).startswith("b'1;basic;")
 
 
 def test_a_transformer_that_cannot_be_made_starts_nothing(tmp_path: Path, tables: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_transformer_that_cannot_be_made_starts_nothing(tmp_path: Path, tables
 
 
 @pytest.mark.parametrize(
-    ("transformer", "said"),
+    ("transformer", "complaint"),
     [
         ("nowhere", "no transformer is called 'nowhere' (there are none, basic, complete, broken, late)"),
         ("broken", "transformer 'broken' (not_written:It, of distribution acme) cannot be made: ModuleNotFoundError"),
@@ -100,7 +100,7 @@ def test_a_transformer_that_cannot_be_made_starts_nothing(tmp_path: Path, tables
     ],
 )
 def test_check_tells_where_a_transformer_is_named_that_cannot_be_made(
-    tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch, transformer: str, said: str
+    tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch, transformer: str, complaint: str
 ) -> None:
     plugins = install(tmp_path / "acme", broken="not_written:It", late="acme_code:Late")
     for part in ("scenarios", "expanded"):
@@ -110,7 +110,7 @@ def test_check_tells_where_a_transformer_is_named_that_cannot_be_made(
     environment = os.environ | {"PYTHONPATH": str(plugins)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done
-    assert f"{tables}:11:18: rule odd-nodes: {said}" in done.stdout
+    assert f"{tables}:11:18: rule odd-nodes: {complaint}" in done.stdout
 
 
 def test_a_reload_finds_the_place_and_changes_nothing(tmp_path: Path, tables: Path) -> None:

@@ -73,9 +73,9 @@ def test_a_users_class_that_fails_makes_null_events_and_is_logged_at_tenfold_cou
         assert [key is None for key in keys] == [value is None for value in values]
         assert [key is None for key in keys] == [False, True, True, True, True, False]
         convert([bad[0]] * 200, 10)
-    told = [record.getMessage() for record in caplog.records]
-    assert [line.split(": ", 2)[1] for line in told] == ["failure 1", "failure 10", "failure 100"]
-    assert told[0] == "transformer 'shout', node 'orders': failure 1: RuntimeError: asked to"
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split(": ", 2)[1] for line in lines] == ["failure 1", "failure 10", "failure 100"]
+    assert lines[0] == "transformer 'shout', node 'orders': failure 1: RuntimeError: asked to"
 
 
 def test_a_users_events_come_back_by_its_own_way(installed: None) -> None:

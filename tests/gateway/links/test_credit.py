@@ -91,7 +91,7 @@ class Links(RuleBasedStateMachine):
             held = [link.credit + link.under_way for link in self.links]
             assert sum(held) == self.pool.granted <= self.capacity
             assert max(held, default=0) <= self.per_link
-            assert self.pool.lent == sum(max(0, one - self.pool.floor) for one in held)
+            assert self.pool.lent == sum(max(0, credit - self.pool.floor) for credit in held)
             assert self.pool.lent_to.total() == self.pool.lent
             assert not {account for account in self.pool.short if account.borrower is None}
 

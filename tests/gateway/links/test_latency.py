@@ -39,9 +39,9 @@ def later(stopped: Gateway, seconds: float, calls: list[str]) -> None:
     gateway.do(answer)
 
 
-def seen(stopped: Gateway, of: Callable[[ScriptedGateway], Durations]) -> dict[float, int]:
+def seen(stopped: Gateway, measure: Callable[[ScriptedGateway], Durations]) -> dict[float, int]:
     """How many deliveries, by the bound that they took at most."""
-    durations = stopped[0].do(lambda: of(stopped[0]))
+    durations = stopped[0].do(lambda: measure(stopped[0]))
     return {bound: count for bound, count in zip(BOUNDS_S, durations.counts, strict=False) if count}
 
 
@@ -73,7 +73,7 @@ def test_each_settled_delivery_is_counted_with_the_time_until_it_is_stored(stopp
     with Peer(gateway.port) as peer:
         peer.stored("q", *[MESSAGE] * 4)
         peer.consumer("q", credit=4)
-        numbers = [each.field(1) for each in peer.receive(4)]
+        numbers = [delivery.field(1) for delivery in peer.receive(4)]
         gateway.realm.holds.add("settle")
         peer.settle(numbers[:3], ACCEPTED, settled=False)
         later(stopped, 2.0, ["acknowledge 3"])
@@ -86,8 +86,8 @@ def test_what_is_not_stored_is_no_settlement(stopped: Gateway) -> None:
     with Peer(gateway.port) as peer:
         peer.stored("q", MESSAGE)
         peer.consumer("q", credit=1)
-        [each] = peer.receive(1)
+        [delivery] = peer.receive(1)
         gateway.realm.answers["settle"] = "unexpected"
-        peer.settle([each.field(1)], ACCEPTED, settled=False)
+        peer.settle([delivery.field(1)], ACCEPTED, settled=False)
         peer.expect("disposition")
     assert seen(stopped, settles) == {}

@@ -65,12 +65,12 @@ class World:
 def test_a_fleet_is_in_at_once_and_what_comes_faster_is_in_soon() -> None:
     world = World()
     fleet = [world.come() for _ in range(BURST + 20)]
-    assert [each.became for each in fleet] == [["begun"]] * BURST + [[]] * 20
+    assert [peer.became for peer in fleet] == [["begun"]] * BURST + [[]] * 20
     assert world.come(INNOCENT).became == ["begun"], "other addresses do not wait"
     world.pass_s(1.05)
-    assert sum(map(len, (each.became for each in fleet))) == BURST + RATE
+    assert sum(map(len, (peer.became for peer in fleet))) == BURST + RATE
     world.pass_s(1.0)
-    assert all(each.became == ["begun"] for each in fleet) and len(world.timers) == 0 and world.arrivals.waiting == 0
+    assert all(peer.became == ["begun"] for peer in fleet) and len(world.timers) == 0 and world.arrivals.waiting == 0
     order = [number for number in world.order if number <= len(fleet)]
     assert order == sorted(order), "the oldest that waits is the next one"
     assert world.arrivals.delayed == 20
@@ -118,9 +118,9 @@ def test_the_queue_has_an_end_and_so_has_patience() -> None:
     assert world.come().became == [f"{PLACES} connections of its address wait already"]
     assert f"{PLACES} of them from {HOSTILE}" in world.arrivals.standing()
     world.pass_s(WAIT_MAX_S + 0.01)
-    late = [each for each in fleet if each.became != ["begun"]]
+    late = [peer for peer in fleet if peer.became != ["begun"]]
     assert late == fleet[-len(late) :] and FAULT_TOKENS <= len(late) <= FAULT_TOKENS + 2
-    assert all(each.became == [f"it has waited {WAIT_MAX_S} s for its turn"] for each in late)
+    assert all(peer.became == [f"it has waited {WAIT_MAX_S} s for its turn"] for peer in late)
     assert world.arrivals.waiting == 0 and world.arrivals.standing() == "" and len(world.timers) == 0
 
 
@@ -176,12 +176,12 @@ def test_whatever_comes_and_goes(rate: int, steps: list[tuple[str, int]]) -> Non
             world.pass_s(number / 10)
             begun_s += number / 10
         for where in ("10.0.0.0", "10.0.0.1"):
-            mine = [each for its, each in sockets if its == where]
-            order = [each.number for each in mine if each.became == ["begun"]]
+            mine = [peer for its, peer in sockets if its == where]
+            order = [peer.number for peer in mine if peer.became == ["begun"]]
             assert len(order) <= rate * (BURST_S + begun_s) + 1e-6
             assert [number for number in world.order if number in order] == order
-        waiting = [each for _, each in sockets if not each.became and each not in left]
+        waiting = [peer for _, peer in sockets if not peer.became and peer not in left]
         assert world.arrivals.waiting == len(waiting)
     world.pass_s(WAIT_MAX_S + 0.1)
-    assert all(len(each.became) == (each not in left) for _, each in sockets)
+    assert all(len(peer.became) == (peer not in left) for _, peer in sockets)
     assert not world.arrivals._queues and not world.arrivals._places and len(world.timers) == 0

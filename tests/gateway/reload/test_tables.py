@@ -70,8 +70,8 @@ def test_what_is_in_flight_is_decided_by_the_tables_under_which_it_came(
         assert peer.outcomes(2) == {before: "accepted", after: "modified"}
     gateway.do(lambda: gateway.gateway.outcomes.flush(closed=True))
     records = [orjson.loads(value) for value in realm.evidence]
-    told = {(record["digest"], group["outcome"]) for record in records for group in record.get("groups", ())}
-    assert told == {
+    outcomes = {(record["digest"], group["outcome"]) for record in records for group in record.get("groups", ())}
+    assert outcomes == {
         (gateway.tables.digest, "accepted"),
         (gateway.gateway.tables.digest, "modified"),
     }
@@ -82,8 +82,8 @@ def test_what_is_in_flight_is_decided_by_the_tables_under_which_it_came(
 def test_a_disposition_is_decided_by_the_tables_under_which_it_came(gateway: ScriptedGateway, folder: Folder) -> None:
     realm = gateway.realm
     path = folder.directory / "tables" / "settled.yaml"
-    asked, refused = "then: {outcome: asked, settle: true}", "then: {outcome: none, settle: true}"
-    assert path.read_text().count(asked) == 1
+    shipped, refused = "then: {outcome: asked, settle: true}", "then: {outcome: none, settle: true}"
+    assert path.read_text().count(shipped) == 1
     with Peer(gateway.port) as peer:
         peer.consumer("q", credit=2)
         peer.stored("q", MESSAGE, MESSAGE)
@@ -91,7 +91,7 @@ def test_a_disposition_is_decided_by_the_tables_under_which_it_came(gateway: Scr
         realm.holds.add("settle")
         peer.settle([0], frames.state("accepted"), settled=False)
         gateway.until(lambda: "acknowledge 1" in realm.calls)
-        rewrite(path, path.read_text().replace(asked, refused))
+        rewrite(path, path.read_text().replace(shipped, refused))
         reload_once(gateway)
         peer.settle([1], frames.state("accepted"), settled=False)
         gateway.until(lambda: realm.calls.count("acknowledge 1") == 2)
@@ -296,24 +296,24 @@ def test_native_errors_of_ones_own_are_in_force_and_are_reloaded(gateway: Script
     try:
         with Peer(gateway.port) as peer:
             peer.publisher("q")
-            told = [rejected(peer)]
+            refusals = [rejected(peer)]
             for milliseconds in (30_000, 7_000):
                 rewrite(path, shipped.replace("errors:\n", f"errors:\n{QUOTA % milliseconds}", 1))
                 reload_once(gateway)
                 assert gateway.server.reload.problems == []
-                told.append(rejected(peer))
+                refusals.append(rejected(peer))
             rewrite(path, shipped.replace("errors:\n", "errors:\n  - {id: half}\n", 1))
             reload_once(gateway)
             assert f"{path}:" in gateway.server.reload.problems[0]
-            told.append(rejected(peer))
+            refusals.append(rejected(peer))
             path.unlink()
             reload_once(gateway)
-            told.append(rejected(peer))
+            refusals.append(rejected(peer))
     finally:
         IN_FORCE.use(None)
     usual = ("q: " + IN_FORCE.errors.say("capacity-reached", ""), 1000)
     ours = "q: its quota is used up; send less, or later"
-    assert told == [usual, (ours, 30_000), (ours, 7_000), (ours, 7_000), usual]
+    assert refusals == [usual, (ours, 30_000), (ours, 7_000), (ours, 7_000), usual]
 
 
 QUOTA = """  - id: quota

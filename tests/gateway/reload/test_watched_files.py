@@ -164,7 +164,7 @@ def test_a_hang_up_asks_all_of_them() -> None:
     server = Server.__new__(Server)
     server.watched = [Asked(), Asked(), Asked()]  # type: ignore[list-item]
     server._read_again()
-    assert [each.count for each in server.watched] == [1, 1, 1]  # type: ignore[attr-defined]
+    assert [watcher.count for watcher in server.watched] == [1, 1, 1]  # type: ignore[attr-defined]
 
 
 def test_a_users_file_that_goes_is_shown_until_it_is_back_and_the_users_stay(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ ACCEPTED = frames.state("accepted")
 
 def command(realm: Path, backup: Path) -> list[str]:
     """That of the page, for these paths."""
-    found = re.search(r"^sqlite3 (\S+) \"\.backup '(\S+)'\"$", PAGE.read_text(), re.MULTILINE)
-    assert found is not None, "the page names the command"
-    assert found[1].endswith("/realm.sqlite") and found[2].endswith("/realm.sqlite")
+    match = re.search(r"^sqlite3 (\S+) \"\.backup '(\S+)'\"$", PAGE.read_text(), re.MULTILINE)
+    assert match is not None, "the page names the command"
+    assert match[1].endswith("/realm.sqlite") and match[2].endswith("/realm.sqlite")
     return ["sqlite3", str(realm), f".backup '{backup}'"]
 
 

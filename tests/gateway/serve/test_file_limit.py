@@ -25,7 +25,7 @@ def lowered() -> Iterator[None]:
 
 def test_a_gateway_raises_its_soft_limit(lowered: None, new_gateway: StartGateway) -> None:
     gateway = new_gateway("embedded", limits={"connections": 1_000})
-    [line] = [each for each in Path(f"/proc/{gateway.pid}/limits").read_text().splitlines() if "open files" in each]
+    [line] = [text for text in Path(f"/proc/{gateway.pid}/limits").read_text().splitlines() if "open files" in text]
     assert int(line.split()[3]) == 1_000 + descriptors.OWN
 
 
@@ -61,5 +61,5 @@ def test_what_there_is_room_for(
     monkeypatch.setattr(resource, "setrlimit", set_limits)
     assert descriptors.raise_file_limit(1_000) == room
     assert now[0] == (soft, limits[1])
-    said = "LimitNOFILE" in caplog.text and f"serves {room} connections" in caplog.text
-    assert said == (room < 1_000)
+    warning = "LimitNOFILE" in caplog.text and f"serves {room} connections" in caplog.text
+    assert warning == (room < 1_000)

@@ -39,9 +39,9 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
         return made[-1]
 
     yield gateway
-    for each in made:
-        if each.process is not None:
-            each.kill()
+    for server in made:
+        if server.process is not None:
+            server.kill()
 
 
 def pair(make: Make, **settings: Any) -> tuple[GatewayProcess, GatewayProcess]:

@@ -18,7 +18,7 @@ def alter(gateway: GatewayProcess, topic: str, setting: str, value: str) -> None
 
 
 def shown(watch: Watch) -> dict[tuple[str, str], str]:
-    return {(each["kind"], each["about"]): each["detail"] for each in watch.health()["problems"]}
+    return {(problem["kind"], problem["about"]): problem["detail"] for problem in watch.health()["problems"]}
 
 
 def test_they_are_named_or_stop_the_start(new_gateway: StartGateway) -> None:

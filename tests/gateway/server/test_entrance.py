@@ -76,8 +76,8 @@ def silent(gateway: GatewayProcess, address: str, count: int) -> list[socket.soc
 
 
 def close(sockets: list[socket.socket]) -> None:
-    for each in sockets:
-        each.close()
+    for connection in sockets:
+        connection.close()
 
 
 def test_a_fleet_is_in_soon_and_no_other_address_waits(gateway: GatewayProcess, watch: Watch, address: str) -> None:
@@ -94,8 +94,8 @@ def test_a_fleet_is_in_soon_and_no_other_address_waits(gateway: GatewayProcess, 
         peer.expect("begin")
         peer.nothing_at_once()
         peer.close()
-    said = f"connections wait: new connections of {address} wait for their turn"
-    assert gateway.log().count(said) == 1
+    line = f"connections wait: new connections of {address} wait for their turn"
+    assert gateway.log().count(line) == 1
 
 
 def floods(gateway: GatewayProcess, address: str) -> None:

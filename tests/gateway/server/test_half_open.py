@@ -64,8 +64,8 @@ def opens(peer: socket.socket) -> bool:
 
 
 def close(sockets: list[socket.socket]) -> None:
-    for each in sockets:
-        each.close()
+    for client in sockets:
+        client.close()
 
 
 def faults(watch: Watch, fault: str) -> float:
@@ -79,9 +79,9 @@ def test_silent_sockets_of_one_address_keep_no_other_address_out(gateway: Gatewa
         innocent.through("orders")
         gone = SAFE + 3 * PLACES + 1 - PLACES
         assert faults(watch, "half-open") - before == gone
-        assert all(was_closed(each) for each in hostile[:gone])
+        assert all(was_closed(client) for client in hostile[:gone])
         assert opens(hostile[-1]), "the newest is heard"
-        assert all(opens(each) for each in slow), "they came first, and their address had no more than is safe"
+        assert all(opens(client) for client in slow), "they came first, and their address had no more than is safe"
     close(slow + hostile)
     assert f"peer fault half-open: a connection of {HOSTILE} was closed before its open frame" in gateway.log()
 
@@ -97,9 +97,9 @@ def test_they_give_way_where_all_connections_are_taken(gateway: GatewayProcess, 
     """What is open stays: beyond it the newest is refused."""
     hostile = silent(gateway, HOSTILE, PLACES)
     peers = [Peer(gateway.port, address=f"127.0.0.{9 + at % 8}") for at in range(CONNECTIONS)]
-    assert all(was_closed(each) for each in hostile)
+    assert all(was_closed(client) for client in hostile)
     before = faults(watch, "too-many-connections")
-    assert all(was_closed(each) for each in silent(gateway, INNOCENT, 1))
+    assert all(was_closed(client) for client in silent(gateway, INNOCENT, 1))
     assert faults(watch, "too-many-connections") == before + 1
     peers.pop().close()
     watch.until(lambda: watch.metrics()["realmgate_connections", ()] < CONNECTIONS)
@@ -148,10 +148,10 @@ def test_whatever_comes_and_goes(places: int, safe: int, steps: list[tuple[int, 
     for number, comes in steps:
         if not comes:
             gone = [there.pop(number % len(there))] if there else []
-            for each, _ in gone + gone:  # a second time does nothing
-                half_open.leave(each)
+            for peer, _ in gone + gone:  # a second time does nothing
+                half_open.leave(peer)
             continue
-        sockets = {at: [each for each, its in there if its == at] for at in range(4)}
+        sockets = {at: [peer for peer, its in there if its == at] for at in range(4)}
         most = max(sockets, key=lambda at: len(sockets[at]))
         come = Socket()
         assert half_open.enter(come, f"10.0.0.{number}")
@@ -163,9 +163,9 @@ def test_whatever_comes_and_goes(places: int, safe: int, steps: list[tuple[int, 
                 assert gone_now is there[0]
             there.remove(gone_now)
         there.append((come, number))
-        assert len(half_open) == len(there) <= places and not any(each.aborted for each, _ in there)
-    for each, _ in there:
-        half_open.leave(each)
+        assert len(half_open) == len(there) <= places and not any(peer.aborted for peer, _ in there)
+    for peer, _ in there:
+        half_open.leave(peer)
     assert len(half_open) == 0 and not half_open._sockets and not half_open._crowded
 
 
@@ -173,8 +173,8 @@ def test_an_address_of_ipv6_is_its_network() -> None:
     gateway = Places(4, 1, opened=0)
     half_open, sockets = HalfOpenSockets(gateway), [Socket() for _ in range(6)]  # type: ignore[arg-type]
     assert half_open.enter(sockets[0], "10.0.0.1")
-    for at, each in enumerate(sockets[1:], 1):
-        assert half_open.enter(each, f"2001:db8::{at}")
-    assert [each.aborted for each in sockets] == [False, True, True, False, False, False]
+    for at, peer in enumerate(sockets[1:], 1):
+        assert half_open.enter(peer, f"2001:db8::{at}")
+    assert [peer.aborted for peer in sockets] == [False, True, True, False, False, False]
     half_open.abort()
-    assert all(each.aborted for each in sockets) and len(half_open) == 0
+    assert all(peer.aborted for peer in sockets) and len(half_open) == 0

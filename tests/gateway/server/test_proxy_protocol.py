@@ -91,7 +91,7 @@ def watch(gateway: GatewayProcess) -> Iterator[Watch]:
 
 def addresses(watch: Watch) -> list[str]:
     """Of the connections that there are, in the order of their coming."""
-    return [each["address"] for each in json.loads(watch.ask("/api/connections")[2])["gateways"][0]["connections"]]
+    return [entry["address"] for entry in json.loads(watch.ask("/api/connections")[2])["gateways"][0]["connections"]]
 
 
 def faults(watch: Watch) -> float:
@@ -180,7 +180,7 @@ def test_a_header_that_does_not_end_closes_the_connection_in_time(gateway: Gatew
     before, slow = faults(watch), [connected(gateway, part) for part in (b"", CLIENT[:15], CLIENT[:-1])]
     with Peer(gateway.port, preface=CLIENT) as innocent:
         innocent.through("orders")
-        assert all(was_closed(each) for each in slow)
+        assert all(was_closed(client) for client in slow)
         assert faults(watch) == before + 3 and "no whole header within 3 s" in gateway.log()
         innocent.nothing_at_once()
 
@@ -199,11 +199,11 @@ def test_silent_clients_of_one_address_keep_no_other_out(gateway: GatewayProcess
     with Peer(gateway.port, preface=of("198.51.100.31")) as innocent:
         innocent.through("orders")
         assert was_closed(hostile[0])
-        for each in slow:
-            each.sendall(AMQP_HEADER + frames.open_("slow"))
-            assert each.recv(8, socket.MSG_WAITALL) == AMQP_HEADER
-    for each in slow + hostile:
-        each.close()
+        for client in slow:
+            client.sendall(AMQP_HEADER + frames.open_("slow"))
+            assert client.recv(8, socket.MSG_WAITALL) == AMQP_HEADER
+    for client in slow + hostile:
+        client.close()
 
 
 def test_logins_are_throttled_by_the_clients_address(gateway: GatewayProcess, watch: Watch) -> None:

@@ -38,10 +38,10 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     assert code == 0, gateway.log()
 
 
-def errors(found: Samples, node: str, rule: str) -> list[float]:
+def errors(samples: Samples, node: str, rule: str) -> list[float]:
     """By the order of the labels' names: class, code, condition, node, rule."""
     return [
-        number for (name, labels), number in found.items()
+        number for (name, labels), number in samples.items()
         if name == "realmgate_errors_total" and labels[3:] == (node, rule)
     ]  # fmt: skip
 
@@ -59,9 +59,9 @@ def test_every_user_that_is_denied_is_named(gateway: GatewayProcess) -> None:
         connection.close()
         [line] = said(gateway, "access-denied", f"user '{name}'")
         assert all(word in line for word in ("'orders'", "container '", "from 127.0.0.1", "not-granted")), line
-    found = Watch.of(gateway).metrics()
-    assert errors(found, "orders", "attached.access-denied-refused") == [6]
-    assert found["realmgate_peer_faults_total", ("access-denied",)] == 6
+    samples = Watch.of(gateway).metrics()
+    assert errors(samples, "orders", "attached.access-denied-refused") == [6]
+    assert samples["realmgate_peer_faults_total", ("access-denied",)] == 6
 
 
 def test_passwords_of_few_rounds_are_named(gateway: GatewayProcess) -> None:
@@ -118,7 +118,7 @@ def test_publishers_that_lose_their_right_are_named(gateway: GatewayProcess) -> 
         [line] = said(gateway, "access denied: ", f"user '{name}'")
         assert "node 'orders'" in line and "from 127.0.0.1" in line
         assert "more of this kind" not in line, "at once, and not in the sum of the next minute"
-    found = Watch.of(gateway).metrics()
-    assert errors(found, "orders", "published.access-denied-rejected") == [2]
+    samples = Watch.of(gateway).metrics()
+    assert errors(samples, "orders", "published.access-denied-rejected") == [2]
     for connection in connections:
         connection.close()

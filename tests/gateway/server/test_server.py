@@ -86,12 +86,12 @@ def test_a_heartbeat_does_not_keep_the_clock_busy() -> None:
     async def work(server: Server) -> None:
         server.sockets[cast(Any, "silent")] = cast(Any, SimpleNamespace(send=lambda: False))
         server.sockets[cast(Any, "told")] = cast(Any, SimpleNamespace(send=lambda: True))
-        for heard, told, stirs in ((False, "silent", False), (True, "silent", True), (False, "told", True)):
+        for heard, peer, stirs in ((False, "silent", False), (True, "silent", True), (False, "told", True)):
             server._poll_interval.mark_active(0.0)
-            gateway.touched[told] = None
+            gateway.touched[peer] = None
             server.received(1, heard)
             server.turn()
-            assert (server._poll_interval._active_s > 0.0) is stirs, (heard, told)
+            assert (server._poll_interval._active_s > 0.0) is stirs, (heard, peer)
 
     _run(gateway, work)
 

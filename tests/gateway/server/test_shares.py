@@ -50,8 +50,8 @@ def watch(gateway: GatewayProcess) -> Iterator[Watch]:
 
 
 def standing(watch: Watch) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(watch.ask("/api/gateway")[2])["gateways"][0]["gateway"]
-    return found
+    figures: dict[str, Any] = json.loads(watch.ask("/api/gateway")[2])["gateways"][0]["gateway"]
+    return figures
 
 
 def faults(watch: Watch, fault: str) -> float:
@@ -127,9 +127,9 @@ def test_transactions(gateway: GatewayProcess, watch: Watch) -> None:
     for _ in range(MOST):
         hostile.declare()
     hostile.send(frames.declare(hostile.number()))
-    said = hostile.expect("disposition")
-    assert said.state == "rejected:amqp:resource-limit-exceeded"
-    assert said.field(4).value[0].value[1] == (
+    disposition = hostile.expect("disposition")
+    assert disposition.state == "rejected:amqp:resource-limit-exceeded"
+    assert disposition.field(4).value[0].value[1] == (
         "...: address 127.0.0.2 has 12 of 16 open transactions, the last 4 are for others; close some, or raise"
         " limits.transactions"
     )
@@ -185,14 +185,14 @@ def test_idle_links_give_their_credit_back(gateway: GatewayProcess, watch: Watch
 
 
 def publish_until_credit(peer: Peer, wanted: int) -> None:
-    told = 0
-    while told < wanted:
+    credit = 0
+    while credit < wanted:
         numbers = peer.publish(*[frames.message()] * 20)
         answered = -1
         while answered < numbers[-1]:
             [seen] = peer.frames(1)
             if seen.name == "flow":
-                told = int(seen.field(6))
+                credit = int(seen.field(6))
             else:
                 answered = seen.field(1) if seen.field(2) is None else seen.field(2)
 
@@ -254,5 +254,5 @@ def test_all_is_given_back(gateway: GatewayProcess, watch: Watch, end: str) -> N
 
 
 def idle(watch: Watch) -> bool:
-    found = standing(watch)
-    return not any(found[name] for name in COUNTS[1:])
+    figures = standing(watch)
+    return not any(figures[name] for name in COUNTS[1:])

@@ -238,8 +238,8 @@ def test_handshakes_are_half_open_connections(world: World) -> None:
     world.offered(None)[0].close()
     with contextlib.suppress(ConnectionResetError):
         assert silent[0].recv(1) == b""
-    for each in silent:
-        each.close()
+    for peer in silent:
+        peer.close()
 
 
 def test_an_end_is_announced(world: World) -> None:
@@ -271,7 +271,7 @@ def test_certificates_change_while_serving(world: World) -> None:
     world.server.key.write_text("no key at all\n")
     document = world.until_health("refused", 1)
     assert "cannot be used" in document["tls"]["problem"]
-    assert [(each["kind"], each["detail"]) for each in document["problems"]] == [
+    assert [(problem["kind"], problem["detail"]) for problem in document["problems"]] == [
         ("certificates-refused", document["tls"]["problem"])
     ]
     with world.connect() as still:

@@ -57,9 +57,9 @@ class Page:
 
     def until(self, kind: type[Event]) -> Event:
         while True:
-            found = next((event for event in self.heard if isinstance(event, kind)), None)
-            if found is not None:
-                return found
+            match = next((event for event in self.heard if isinstance(event, kind)), None)
+            if match is not None:
+                return match
             self.read()
 
     def until_octets(self, count: int) -> bytes:
@@ -97,7 +97,7 @@ def test_amqp_is_cut_anywhere(gateway: GatewayProcess) -> None:
     assert isinstance(pong, Pong) and pong.payload == b"there?"
     while len(seen := frames.read(page.octets[8:])[0]) < 2:
         page.read()
-    assert page.octets[:8] == AMQP_HEADER and [each.name for each in seen] == ["open", "begin"]
+    assert page.octets[:8] == AMQP_HEADER and [frame.name for frame in seen] == ["open", "begin"]
     page.send(BytesMessage(frames.close()))
     closed = page.until(CloseConnection)
     assert isinstance(closed, CloseConnection) and closed.code == 1000

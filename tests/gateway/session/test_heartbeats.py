@@ -98,16 +98,16 @@ def test_silence_is_never_longer_than_half_of_the_time_out(idle_ms: int, busy: f
 @pytest.mark.parametrize("idle_ms", [100, 1_000, 30_000])
 def test_there_are_no_more_heartbeats_than_four_a_time_out(idle_ms: int) -> None:
     world = World()
-    silent, told, without = world.open(idle_ms), world.open(idle_ms), world.open(None)
+    silent, speaker, without = world.open(idle_ms), world.open(idle_ms), world.open(None)
     end_s = world.clock.now_s + 20 * idle_ms / 1000
     said_s = 0.0
     while world.clock.now_s < end_s:
         world.turn(idle_ms / 20_000)
         if world.clock.now_s - said_s >= idle_ms / 10_000:
             said_s = world.clock.now_s
-            world.say(told)
+            world.say(speaker)
     assert 60 <= world.beats[silent] <= 81
-    assert world.beats[told] == world.beats[without] == 0
+    assert world.beats[speaker] == world.beats[without] == 0
 
 
 def test_who_has_not_read_what_waits_for_it_is_not_sent_more() -> None:

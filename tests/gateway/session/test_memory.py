@@ -43,7 +43,7 @@ class Publisher:
         seen = self.peer.say(frames.attach_sender("q", number, f"link {number}"))
         for at in range(0, PART * parts, PART):
             seen += self.peer.say(frames.transfer(number, message[at : at + PART], number, more=True))
-        return [each for each in seen if each.name in ("detach", "close")]
+        return [frame for frame in seen if frame.name in ("detach", "close")]
 
     def finish(self, number: int) -> bytes:
         return frames.transfer(number, self._rests[number], number)
@@ -53,9 +53,9 @@ class Publisher:
         return self.peer.connection.write_pressure.held.held
 
 
-def reason(said: list[Seen]) -> tuple[str, str | None, str]:
+def reason(replies: list[Seen]) -> tuple[str, str | None, str]:
     """Of the one frame that ends something."""
-    [seen] = said
+    [seen] = replies
     error = seen.field(2 if seen.name == "detach" else 0)
     return seen.name, seen.condition, error.value[1]
 
@@ -77,8 +77,8 @@ def serves(env: Environment, container: str = "neighbour") -> None:
     peer = env.peer(container)
     peer.say(frames.attach_sender("q"))
     assert peer.say(frames.transfer(0, WHOLE[:9], more=True)) == []
-    said = peer.say(frames.transfer(0, WHOLE[9:]), frames.transfer(1, WHOLE))
-    assert [seen.state for seen in said if seen.name == "disposition"] == ["accepted"], "both of them in one"
+    replies = peer.say(frames.transfer(0, WHOLE[9:]), frames.transfer(1, WHOLE))
+    assert [seen.state for seen in replies if seen.name == "disposition"] == ["accepted"], "both of them in one"
 
 
 def test_at_its_share_the_link_of_the_largest_message_ends_and_the_others_go_on() -> None:
@@ -99,9 +99,9 @@ def test_at_the_sum_the_one_that_holds_most_gives_way_and_a_neighbour_is_served(
     env = environment(held_bytes=8_000)
     small, hog = Publisher(env, "small"), Publisher(env, "hog")
     assert small.begin(1) == []
-    told = [each for _ in range(12) for each in hog.begin(2)]
-    assert [each.name for each in told] == ["detach"] * 3
-    assert "limits.held_bytes, 8000 octets of all peers, is used up" in reason(told[:1])[2]
+    endings = [frame for _ in range(12) for frame in hog.begin(2)]
+    assert [frame.name for frame in endings] == ["detach"] * 3
+    assert "limits.held_bytes, 8000 octets of all peers, is used up" in reason(endings[:1])[2]
     assert env.gateway.held.room >= 0
     assert small.begin(1) == [] and small.held == 800, "the hog gives way"
     serves(env)
@@ -206,13 +206,13 @@ def test_a_message_of_one_transfer_costs_no_call(monkeypatch: pytest.MonkeyPatch
 
 def test_a_connection_has_its_floor_though_others_hold_all_the_rest() -> None:
     pool = HeldBytes(8_000, 8_000, 4, MESSAGE)
-    one, other = pool.open_account(None), pool.open_account(None)
-    one.hold(0, 0, 5_000)
-    assert (pool.floor, pool.room, one.room) == (1_000, 0, 0)
+    first, other = pool.open_account(None), pool.open_account(None)
+    first.hold(0, 0, 5_000)
+    assert (pool.floor, pool.room, first.room) == (1_000, 0, 0)
     assert other.room == pool.floor
     other.hold(400, 300, 300)
     assert (other.room, pool.lent) == (0, 4_000)
-    one.close()
+    first.close()
     assert (pool.lent, other.room) == (0, 4_000)
 
 

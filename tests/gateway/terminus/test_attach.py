@@ -12,7 +12,7 @@ from transformers.codec import UByte, UInt
 
 
 @pytest.mark.parametrize(
-    ("said", "sender", "receiver"),
+    ("mode", "sender", "receiver"),
     [
         (None, "mixed", "first"),
         (UByte(0), "unsettled", "first"),
@@ -26,6 +26,6 @@ from transformers.codec import UByte, UInt
         ([], "mixed", "first"),
     ],
 )
-def test_modes(said: Any, sender: str, receiver: str) -> None:
-    attach = Frame(0, ATTACH, ("name", UInt(0), False, said, said))
+def test_modes(mode: Any, sender: str, receiver: str) -> None:
+    attach = Frame(0, ATTACH, ("name", UInt(0), False, mode, mode))
     assert (sender_settle_mode(attach), receiver_settle_mode(attach)) == (sender, receiver)

@@ -16,9 +16,9 @@ _TEXT = st.text(st.sampled_from([*":%|aA3B25escaped"]), max_size=8) | st.text(ma
 SUBSCRIBERS = st.builds(subscriber, _TEXT, _TEXT, st.booleans(), st.booleans())
 
 
-def earlier_name(of: Subscriber, volatile: bool) -> str:
+def earlier_name(owner: Subscriber, volatile: bool) -> str:
     """As releases before this one joined them, and cut them."""
-    return f"{of[0] or ''}:{of[1].partition('|')[0]}" + ("|volatile" if volatile else "")
+    return f"{owner[0] or ''}:{owner[1].partition('|')[0]}" + ("|volatile" if volatile else "")
 
 
 def durable(name: str, terms: DurableTerms = EXCLUSIVE) -> Durable:
@@ -26,36 +26,36 @@ def durable(name: str, terms: DurableTerms = EXCLUSIVE) -> Durable:
 
 
 @given(SUBSCRIBERS, SUBSCRIBERS, st.booleans(), st.booleans())
-def test_no_two_subscribers_have_one_name(one: Subscriber, other: Subscriber, lasts: bool, other_lasts: bool) -> None:
-    mine, theirs = durable_name(one, not lasts), durable_name(other, not other_lasts)
-    if (one, lasts) != (other, other_lasts):
+def test_no_two_subscribers_have_one_name(first: Subscriber, other: Subscriber, lasts: bool, other_lasts: bool) -> None:
+    mine, theirs = durable_name(first, not lasts), durable_name(other, not other_lasts)
+    if (first, lasts) != (other, other_lasts):
         assert mine.name != theirs.name
-    if one != other and mine.name != earlier_name(one, not lasts) and not mine.stays:
+    if first != other and mine.name != earlier_name(first, not lasts) and not mine.stays:
         assert mine.name != earlier_name(other, not other_lasts), "what was stored under a name is not taken for it"
 
 
 @given(SUBSCRIBERS, SUBSCRIBERS)
-def test_what_was_stored_is_its_subscribers_until_another_has_it(one: Subscriber, other: Subscriber) -> None:
-    stored = durable(earlier_name(one, False), SHARED if one[0] is None else EXCLUSIVE)
-    assert durable_name(one).means(stored)
-    taken = replace(stored, terms=replace(stored.terms, subscriber=durable_name(one).subscriber))
-    assert durable_name(one).means(taken)
-    assert durable_name(other).means(taken) == (one == other)
-    assert one[0] is None or one[0] in containers_of(stored)
-    assert containers_of(taken) == ([] if one[0] is None else [one[0]])
+def test_what_was_stored_is_its_subscribers_until_another_has_it(first: Subscriber, other: Subscriber) -> None:
+    stored = durable(earlier_name(first, False), SHARED if first[0] is None else EXCLUSIVE)
+    assert durable_name(first).means(stored)
+    taken = replace(stored, terms=replace(stored.terms, subscriber=durable_name(first).subscriber))
+    assert durable_name(first).means(taken)
+    assert durable_name(other).means(taken) == (first == other)
+    assert first[0] is None or first[0] in containers_of(stored)
+    assert containers_of(taken) == ([] if first[0] is None else [first[0]])
 
 
 @given(SUBSCRIBERS, st.booleans())
-def test_a_name_says_whose_it_is(of: Subscriber, lasts: bool) -> None:
+def test_a_name_says_whose_it_is(owner: Subscriber, lasts: bool) -> None:
     named = durable(
-        durable_name(of, not lasts).name if not lasts else called(of), SHARED if of[0] is None else EXCLUSIVE
+        durable_name(owner, not lasts).name if not lasts else called(owner), SHARED if owner[0] is None else EXCLUSIVE
     )
-    assert containers_of(named) == ([] if of[0] is None else [of[0]])
+    assert containers_of(named) == ([] if owner[0] is None else [owner[0]])
 
 
-def called(of: Subscriber) -> str:
+def called(owner: Subscriber) -> str:
     """A new one, where no other has that name."""
-    names = durable_name(of)
+    names = durable_name(owner)
     return names.earlier if names.stays else names.name
 
 
@@ -75,7 +75,7 @@ def test_names_as_people_see_them() -> None:
         ("", "orders"): "%:orders|escaped",
         (None, "a:b"): ":a%3Ab|escaped",
     }
-    assert {of: called(of) for of in names} == names
+    assert {owner: called(owner) for owner in names} == names
     assert durable_name(("a:b", "s"), volatile=True).name == "a%3Ab:s|escaped|volatile"
     assert subscriber("app", "orders|2", shared=True) == ("app", "orders")
     assert subscriber("app", "orders|2", shared=False) == ("app", "orders|2")

@@ -46,19 +46,19 @@ def test_addresses(publishing: bool, terminus: Any, address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"), [(None, "unset"), ("move", "move"), ("copy", "copy"), ("steal", "other"), ("", "unset")]
+    ("mode", "word"), [(None, "unset"), ("move", "move"), ("copy", "copy"), ("steal", "other"), ("", "unset")]
 )
-def test_K_3_distribution_modes(mode: str | None, said: str) -> None:
-    assert attach(False, frames.source("q", mode=mode)).distribution_mode == said
+def test_K_3_distribution_modes(mode: str | None, word: str) -> None:
+    assert attach(False, frames.source("q", mode=mode)).distribution_mode == word
 
 
-@pytest.mark.parametrize(("durable", "said"), [(0, "none"), (1, "configuration"), (2, "unsettled-state"), (3, "none")])
-def test_L_1_durability(durable: int, said: str) -> None:
-    assert attach(False, frames.source("q", durable)).source_durability == said
+@pytest.mark.parametrize(("durable", "word"), [(0, "none"), (1, "configuration"), (2, "unsettled-state"), (3, "none")])
+def test_L_1_durability(durable: int, word: str) -> None:
+    assert attach(False, frames.source("q", durable)).source_durability == word
 
 
 @pytest.mark.parametrize(
-    ("default", "said"),
+    ("default", "word"),
     [
         (None, "unset"),
         (frames.state("accepted"), "accepted"),
@@ -75,8 +75,8 @@ def test_L_1_durability(durable: int, said: str) -> None:
         ("accepted", "unknown"),
     ],
 )
-def test_I_2_default_outcomes(default: Any, said: str) -> None:
-    assert attach(False, frames.source("q", default=default)).default_outcome == said
+def test_I_2_default_outcomes(default: Any, word: str) -> None:
+    assert attach(False, frames.source("q", default=default)).default_outcome == word
 
 
 def test_every_word_is_one_of_the_tables() -> None:
@@ -95,7 +95,7 @@ def test_every_word_is_one_of_the_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("filters", "said"),
+    ("filters", "word"),
     [
         (None, "none"),
         (AmqpMap([]), "none"),
@@ -114,8 +114,8 @@ def test_every_word_is_one_of_the_tables() -> None:
         (AmqpMap([(Symbol("a"), Described(Symbol("rabbitmq:stream-offset-spec"), 7))]), "position"),
     ],
 )
-def test_J_1_filters(filters: Any, said: str) -> None:
-    assert attach(False, frames.source("q", filters=filters)).filter == said
+def test_J_1_filters(filters: Any, word: str) -> None:
+    assert attach(False, frames.source("q", filters=filters)).filter == word
 
 
 OFFSET, SELECTOR = Symbol("rabbitmq:stream-offset-spec"), ULong(0x0000468C00000004)
@@ -187,8 +187,8 @@ def test_2_L_3_3_what_a_source_says_of_how_it_is_held() -> None:
     """Capabilities alone or in an array; an expiry policy that was not written is empty, not AMQP's default."""
     bare = attach(False, frames.source("c"))
     assert (bare.sharing, bare.all_containers, bare.expiry, bare.timeout_s) == ("exclusive", False, "", 0)
-    one = attach(False, frames.source("c", 2, capability="shared", expiry="link-detach", timeout_s=9))
-    assert (one.sharing, one.all_containers, one.expiry, one.timeout_s) == ("shared", False, "link-detach", 9)
+    link = attach(False, frames.source("c", 2, capability="shared", expiry="link-detach", timeout_s=9))
+    assert (link.sharing, link.all_containers, link.expiry, link.timeout_s) == ("shared", False, "link-detach", 9)
     several = attach(False, frames.source("c", 2, capability="topic,shared,global"))
     assert (several.sharing, several.all_containers, several.wanted_kind) == ("shared", True, "channel")
     assert attach(True, frames.target("c", capability="shared")).sharing == "exclusive", "a publisher shares nothing"

@@ -28,7 +28,7 @@ def gaps_between(
 ) -> list[tuple[float, float, str]]:
     known_us = None if known is None else T + round(known * MINUTE_US)
     missing = gaps(rows, T + round(begin * MINUTE_US), T + round(end * MINUTE_US), known_us)
-    return [((each.begin_us - T) / MINUTE_US, (each.end_us - T) / MINUTE_US, each.why) for each in missing]
+    return [((gap.begin_us - T) / MINUTE_US, (gap.end_us - T) / MINUTE_US, gap.why) for gap in missing]
 
 
 def test_minutes_of_one_run_have_no_gap_and_the_minute_under_way_is_none() -> None:
@@ -84,7 +84,7 @@ def test_figures_of_counts() -> None:
         "in": 16, "refused": 4, "out": 10, "rejected": 2, "returned": 2, "fatal": 8, "transient": 4,
         "indeterminate": 2, "other": 2, "faults": 6, "dead_letters": 2, "new_connections": 4,
     }  # fmt: skip
-    assert [(each["node"], each["in"], each["dead_letters"]) for each in sums.nodes()] == [
+    assert [(node["node"], node["in"], node["dead_letters"]) for node in sums.nodes()] == [
         ("q", 14, 0), ("", 0, 0), ("c", 0, 2), ("other", 2, 0),
     ]  # fmt: skip
     assert sums.by_node()["q"].figures()["out"] == 8
@@ -100,7 +100,7 @@ def test_figures_of_counts() -> None:
 def test_rows_of_one_time_are_one_line() -> None:
     rows = [row("b", 1.5, 2, **COUNTS), row("a", 0, 1, **COUNTS), row("a", 1, 1.4, **COUNTS)]
     minutes = by_slot(rows, MINUTE_US)
-    assert [((at - T) // MINUTE_US, of.figures()["in"]) for at, of in minutes.items()] == [(0, 8), (1, 16)]
+    assert [((at - T) // MINUTE_US, sums.figures()["in"]) for at, sums in minutes.items()] == [(0, 8), (1, 16)]
     assert [*STEPS_US] == [*STEPS]
 
 

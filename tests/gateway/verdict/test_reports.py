@@ -27,11 +27,11 @@ def test_a_directory_is_a_report_or_holds_some(tmp_path: Path) -> None:
     report(tmp_path / "all" / "monday", 3_000, {**CLEAN, "verdict": "not clean"})
     report(tmp_path / "all" / "sunday", 2_000, CLEAN)
     (tmp_path / "all" / "making").mkdir()
-    found = Reports([tmp_path / "own", tmp_path / "all", tmp_path / "no-such"]).read()
-    assert [(each.name, each.verdict, each.at_us) for each in found] == [
+    reports = Reports([tmp_path / "own", tmp_path / "all", tmp_path / "no-such"]).read()
+    assert [(row.name, row.verdict, row.at_us) for row in reports] == [
         ("monday", "not clean", 3_000_000_000), ("sunday", "clean", 2_000_000_000), ("own", "clean", 1_000_000_000),
     ]  # fmt: skip
-    assert (found[1].runs, found[1].difference, found[1].complete, found[1].has_page) == (2, 0, True, False)
+    assert (reports[1].runs, reports[1].difference, reports[1].complete, reports[1].has_page) == (2, 0, True, False)
 
 
 def test_what_is_acknowledged_and_what_is_new_is_read(tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_what_is_acknowledged_and_what_is_new_is_read(tmp_path: Path) -> None:
     counts = {"new": 0, "grown": 1, "reopened": 0, "same": 2, "gone": 0}
     report(tmp_path, 1_000, content)
     (tmp_path / "since-last.json").write_text(json.dumps({"before": {"at_us": 1}, "counts": counts}))
-    [found] = Reports([tmp_path]).read()
-    assert (found.verdict, found.acknowledged, found.entries, found.since) == (content["verdict"], 3, [known], counts)
-    assert (found.expired("2026-12-31"), found.expired("2027-01-01")) == ([], ["P1-5a31c8e07f"])
+    [row] = Reports([tmp_path]).read()
+    assert (row.verdict, row.acknowledged, row.entries, row.since) == (content["verdict"], 3, [known], counts)
+    assert (row.expired("2026-12-31"), row.expired("2027-01-01")) == ([], ["P1-5a31c8e07f"])
 
 
 def test_without_an_earlier_reconciliation_none_is_named(tmp_path: Path) -> None:
@@ -51,14 +51,14 @@ def test_without_an_earlier_reconciliation_none_is_named(tmp_path: Path) -> None
         report(tmp_path / name, 1_000, CLEAN)
         if content is not None:
             (tmp_path / name / "since-last.json").write_text(content)
-    assert [(each.since, each.acknowledged, each.problem) for each in Reports([tmp_path]).read()] == [({}, 0, "")] * 3
+    assert [(row.since, row.acknowledged, row.problem) for row in Reports([tmp_path]).read()] == [({}, 0, "")] * 3
 
 
 def test_names_are_unique(tmp_path: Path) -> None:
     for at, place in enumerate(("a", "b")):
         report(tmp_path / place / "report", 1_000 + at, CLEAN)
-    found = Reports([tmp_path / "a" / "report", tmp_path / "b" / "report"]).read()
-    assert [each.name for each in found] == ["report-1", "report-2"]
+    reports = Reports([tmp_path / "a" / "report", tmp_path / "b" / "report"]).read()
+    assert [row.name for row in reports] == ["report-1", "report-2"]
 
 
 def test_a_report_that_changes_is_read_again(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_what_is_no_manifest_is_named(tmp_path: Path) -> None:
         ("{", "[]", '{"verdict": "fine"}', '{"verdict": "clean", "classes": [{"class": "P1"}]}')
     ):
         report(tmp_path / str(at), 1_000 + at, content)
-    found = Reports([tmp_path]).read()
-    assert len(found) == 4
-    assert all(each.verdict == "unknown" and "no manifest of a reconciliation" in each.problem for each in found)
+    reports = Reports([tmp_path]).read()
+    assert len(reports) == 4
+    assert all(row.verdict == "unknown" and "no manifest of a reconciliation" in row.problem for row in reports)
     large = report(tmp_path / "large", 5_000, "")
     os.truncate(large, MANIFEST_BYTES + 1)
     assert "is larger than" in Reports([tmp_path / "large"]).read()[0].problem

@@ -22,8 +22,8 @@ def link(**other: Any) -> dict[str, Any]:
 
 
 def kind(waits: bool = True, **other: Any) -> str | None:
-    found = standstill(link(**other), waits)
-    return found and found.kind
+    fault = standstill(link(**other), waits)
+    return fault and fault.kind
 
 
 def test_a_consumer_that_holds_events_while_others_wait() -> None:
@@ -56,10 +56,10 @@ def standing(*links: dict[str, Any], metrics: str = WAITING, **health: Any) -> S
 
 
 def test_a_problem_names_node_peer_rule_and_remedy() -> None:
-    [found] = problems([standing(link(oldest_unsettled_s=6.0))], [], NOW_US)
-    assert (found.node, found.user, found.container, found.rule) == ("jobs", "ann", "billing", "links.held-unsettled")
-    assert "realmgate connection close a-1.7 --reason TEXT" in found.remedy
-    assert found.since_us == NOW_US - 6_000_000
+    [fault] = problems([standing(link(oldest_unsettled_s=6.0))], [], NOW_US)
+    assert (fault.node, fault.user, fault.container, fault.rule) == ("jobs", "ann", "billing", "links.held-unsettled")
+    assert "realmgate connection close a-1.7 --reason TEXT" in fault.remedy
+    assert fault.since_us == NOW_US - 6_000_000
 
 
 def test_waiting_events_of_another_durable_concern_no_other_consumer() -> None:
@@ -73,14 +73,14 @@ def trouble(kind: str, about: str = "") -> dict[str, Any]:
 
 def test_a_broken_node_names_the_peers_that_are_attached_to_it() -> None:
     links = link(), link(container="audit", id="a-1.8.1"), link(node="other", container="other")
-    [found] = problems([standing(*links, problems=[trouble("topic-missing", "jobs")])], [], NOW_US)
-    assert (found.node, found.rule, found.klass) == ("jobs", "health.topic-missing", "fatal")
-    assert found.who == "billing, user ann, 10.0.0.1, and 1 more"
+    [fault] = problems([standing(*links, problems=[trouble("topic-missing", "jobs")])], [], NOW_US)
+    assert (fault.node, fault.rule, fault.klass) == ("jobs", "health.topic-missing", "fatal")
+    assert fault.who == "billing, user ann, 10.0.0.1, and 1 more"
 
 
 def test_a_log_that_does_not_answer_names_the_peers_that_wait_for_it() -> None:
     waits = link(direction="publish", container="shop", oldest_unsettled_s=1.2)
     idle = link(direction="publish", container="idle")
-    [found] = problems([standing(waits, idle, problems=[trouble("cannot-write")])], [], NOW_US)
-    assert (found.node, found.container, found.rule) == ("jobs", "shop", "health.cannot-write")
-    assert found.who == "shop, user ann, 10.0.0.1"
+    [fault] = problems([standing(waits, idle, problems=[trouble("cannot-write")])], [], NOW_US)
+    assert (fault.node, fault.container, fault.rule) == ("jobs", "shop", "health.cannot-write")
+    assert fault.who == "shop, user ann, 10.0.0.1"

@@ -18,12 +18,12 @@ Report = Callable[[str], str]
 @pytest.fixture(scope="module")
 def at_artemis(artemis: Artemis) -> Report:
     """What Artemis does; asked once for all realms."""
-    said: dict[str, str] = {}
+    reports: dict[str, str] = {}
 
     def run(where: str) -> str:
-        if where not in said:
-            said[where] = jms(f"amqp://{artemis.address}", "again", where, program="Redelivering")
-        return said[where]
+        if where not in reports:
+            reports[where] = jms(f"amqp://{artemis.address}", "again", where, program="Redelivering")
+        return reports[where]
 
     return run
 

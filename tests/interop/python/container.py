@@ -167,8 +167,8 @@ def message(number: int) -> Message:
 
 
 def main(command: str, address: str, *rest: str) -> int:
-    names = [each for each in rest if not each.isdigit()]
-    numbers = [int(each) for each in rest if each.isdigit()]
+    names = [word for word in rest if not word.isdigit()]
+    numbers = [int(word) for word in rest if word.isdigit()]
     kind: Any = {"send": Send, "receive": Receive, "transfer": Transfer}[command]
     scenario = kind(address, *names, *numbers)
     Container(scenario).run()

@@ -18,7 +18,7 @@ def fill(address: str, queue: str, messages: Sequence[bytes], at_once: int = 100
     with connected(PeerAddress(f"amqp://{address}"), HANG_S) as peer:
         to, transactions = sender(peer, queue), Transactions(peer, HANG_S)
         for begin in range(0, len(messages), at_once):
-            transactions.run([(to, each) for each in messages[begin : begin + at_once]], None)
+            transactions.run([(to, message) for message in messages[begin : begin + at_once]], None)
 
 
 def numbered(count: int, ids: bool = True) -> list[bytes]:
@@ -27,22 +27,22 @@ def numbered(count: int, ids: bool = True) -> list[bytes]:
 
 def taken(address: str, queue: str) -> list[bytes]:
     """What a queue holds, and it is empty after that."""
-    found: list[bytes] = []
+    messages: list[bytes] = []
     with connected(PeerAddress(f"amqp://{address}"), HANG_S) as peer:
         source = Source(peer, queue, HANG_S)
         link: Any = source._link
         while True:
-            before = len(found)
+            before = len(messages)
             link.drain(1000)
             assert peer.wait(lambda: not link.draining(), HANG_S)
             while (delivery := link.current) is not None and delivery.readable:
                 await_whole(peer, delivery, queue, HANG_S)
-                found.append(bytes(link.recv(delivery.pending) or b""))
+                messages.append(bytes(link.recv(delivery.pending) or b""))
                 link.advance()
                 delivery.update(Delivery.ACCEPTED)
                 delivery.settle()
-            if len(found) == before:
-                return found
+            if len(messages) == before:
+                return messages
 
 
 def body_of(octets: bytes) -> str:

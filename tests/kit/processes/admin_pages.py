@@ -55,13 +55,13 @@ class Watch:
         status, headers, body = self.ask("/metrics")
         assert status == 200
         assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
-        found: Samples = {}
+        samples: Samples = {}
         for family in text_string_to_metric_families(body.decode()):
             for sample in family.samples:
                 key = (sample.name, tuple(value for _, value in sorted(sample.labels.items())))
-                assert key not in found, f"{key} stands twice"
-                found[key] = sample.value
-        return found
+                assert key not in samples, f"{key} stands twice"
+                samples[key] = sample.value
+        return samples
 
     def until_zero(self, *gauges: str) -> None:
         """Nothing is left of what they count, as when a test has closed its sockets."""

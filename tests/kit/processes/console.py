@@ -64,8 +64,8 @@ class ConsoleProcess:
     def json(self, path: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         status, _, body = self.get(path, headers)
         assert status == 200, (status, body)
-        found: dict[str, Any] = json.loads(body)
-        return found
+        document: dict[str, Any] = json.loads(body)
+        return document
 
     def words(self, path: str) -> str:
         """What a page says, without its tags."""
@@ -75,14 +75,14 @@ class ConsoleProcess:
 
     def until(self, path: str, *wanted: str) -> str:
         """The page, as soon as it says all of that."""
-        found = [""]
+        page = [""]
 
         def says() -> bool:
-            found[0] = self.words(path)
-            return all(each in found[0] for each in wanted)
+            page[0] = self.words(path)
+            return all(word in page[0] for word in wanted)
 
         until(says, f"{wanted} on {path}")
-        return found[0]
+        return page[0]
 
     def log(self) -> str:
         return self.log_path.read_text()

@@ -55,18 +55,18 @@ class Prometheus:
 
     def await_look(self) -> None:
         """What is scraped after this call is in the alerts when it returns."""
-        asked = time.time() + LOOKS_S
-        until(lambda: self._last_look() > asked, "the alerts to be looked at")
+        due_s = time.time() + LOOKS_S
+        until(lambda: self._last_look() > due_s, "the alerts to be looked at")
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """The series that it gives now: `metric` has the labels, `value` time and number."""
-        found: list[dict[str, Any]] = self._ask("query", query=expression)["result"]
-        return found
+        series: list[dict[str, Any]] = self._ask("query", query=expression)["result"]
+        return series
 
     def alerts(self, state: str = "") -> list[dict[str, str]]:
         """The labels of the alerts that are pending or firing."""
-        found = self._ask("alerts")["alerts"]
-        return [each["labels"] for each in found if state in ("", each["state"])]
+        entries = self._ask("alerts")["alerts"]
+        return [alert["labels"] for alert in entries if state in ("", alert["state"])]
 
     def stop(self) -> None:
         self.process.terminate()
@@ -84,15 +84,15 @@ class Prometheus:
         [group] = self._ask("rules")["groups"]
         return datetime.fromisoformat(group["lastEvaluation"]).timestamp()
 
-    def _ask(self, what: str, **asked: str) -> Any:
+    def _ask(self, what: str, **parameters: str) -> Any:
         try:
             with urllib.request.urlopen(
-                f"{self.url}/api/v1/{what}?{urllib.parse.urlencode(asked)}", timeout=HANG_S
+                f"{self.url}/api/v1/{what}?{urllib.parse.urlencode(parameters)}", timeout=HANG_S
             ) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             with error:
-                raise AssertionError(f"{asked}: {error.read().decode()}") from None
+                raise AssertionError(f"{parameters}: {error.read().decode()}") from None
 
 
 def start_prometheus(directory: Path) -> Prometheus:

@@ -92,8 +92,8 @@ class RabbitMQ:
 
     def _await(self, words: str) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
-        while words not in (said := (self.directory / "out.log").read_text()):
+        while words not in (text := (self.directory / "out.log").read_text()):
             if time.monotonic() > deadline or self._processes[-1].poll() is not None:
                 self.stop()
-                raise RuntimeError(f"RabbitMQ did not start:\n{said[-3000:]}")
+                raise RuntimeError(f"RabbitMQ did not start:\n{text[-3000:]}")
             time.sleep(0.1)

@@ -17,8 +17,8 @@ def lacks(command: str, *wanted: int) -> bool:
     if shutil.which(program) is None:
         return True
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)", done)
-    return found is None or (int(found[1]), int(found[2])) < wanted
+    match = re.search(r"(\d+)\.(\d+)", done)
+    return match is None or (int(match[1]), int(match[2])) < wanted
 
 
 # The versions are those that the locked dependencies ask for (go.mod, Cargo.lock). Debian 12 has older ones.

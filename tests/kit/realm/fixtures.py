@@ -49,8 +49,8 @@ def start(world: World, partitions: int) -> Iterator[Start]:
         return made.follow() if follows else made.open()
 
     yield realm
-    for each in started:
-        each.close()
+    for process in started:
+        process.close()
 
 
 @pytest.fixture

@@ -28,25 +28,25 @@ def page() -> str:
 
 def section(name: str, source: str, path: str) -> str:
     """A class and its public members; a member without a text is a `ValueError`."""
-    [found] = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
-    members = [f"* `{member}`: {text}" for member, text in _members(found, source.splitlines())]
-    return "\n\n".join([f"## {name}", f"`{path}`. {_joined(_docstring(found))}", "\n".join(members)])
+    [definition] = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name]
+    members = [f"* `{member}`: {text}" for member, text in _members(definition, source.splitlines())]
+    return "\n\n".join([f"## {name}", f"`{path}`. {_joined(_docstring(definition))}", "\n".join(members)])
 
 
-def _members(found: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
-    for at, node in enumerate(found.body):
-        behind = found.body[at + 1] if at + 1 < len(found.body) else None
+def _members(definition: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
+    for at, node in enumerate(definition.body):
+        behind = definition.body[at + 1] if at + 1 < len(definition.body) else None
         if isinstance(node, ast.AnnAssign):
             text = _text_of(behind) or lines[node.lineno - 1].partition("  # ")[2]
             default = f" = {ast.unparse(node.value)}" if node.value is not None else ""
-            yield _with(f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}{default}", text, found.name)
+            yield _with(f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}{default}", text, definition.name)
         elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             answer = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
-            if any(ast.unparse(each) == "property" for each in node.decorator_list):
+            if any(ast.unparse(decorator) == "property" for decorator in node.decorator_list):
                 signature = f"{node.name}{answer.replace(' -> ', ': ')}"
             else:
                 signature = f"{node.name}({ast.unparse(node.args).removeprefix('self').removeprefix(', ')}){answer}"
-            yield _with(signature, _docstring(node), found.name)
+            yield _with(signature, _docstring(node), definition.name)
 
 
 def _text_of(node: ast.stmt | None) -> str:

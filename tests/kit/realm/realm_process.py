@@ -135,9 +135,9 @@ class Consumer:
     def retire(self, operation: Operation, eids: list[int], **how: Any) -> list[Settlement]:
         """What is held, for a commit; one a store."""
         settling = SettlementRequest(operation, reserved=True, **how)
-        found = [self.subscription.retire(settling, some, [self.seqs[eid] for eid in some]) for some in stores_of(eids)]
-        retirements = [settlement for settlement in found if settlement is not None]
-        assert len(retirements) == len(found)
+        parts = [self.subscription.retire(settling, some, [self.seqs[eid] for eid in some]) for some in stores_of(eids)]
+        retirements = [settlement for settlement in parts if settlement is not None]
+        assert len(retirements) == len(parts)
         return retirements
 
     def settle(self, operation: Operation, eids: list[int], **how: Any) -> str:
@@ -155,7 +155,7 @@ def holding(text: str) -> Wanted | None:
 
 def stores_of(places: list[int]) -> list[list[int]]:
     """Store by store."""
-    return [[places[at] for at in found] for found in by_partition(places).values()]
+    return [[places[at] for at in indexes] for indexes in by_partition(places).values()]
 
 
 def by_store(places: list[int]) -> dict[int, list[int]]:
@@ -221,18 +221,18 @@ class RealmProcess:
 
     def answer(self, kind: type[A], matches: Callable[[A], bool] = lambda _: True) -> A:
         """The next answer of that kind; the others stay."""
-        found: list[A] = []
+        answers: list[A] = []
 
         def there() -> bool:
             for answer in self.answers:
                 if isinstance(answer, kind) and matches(answer):
                     self.answers.remove(answer)
-                    found.append(answer)
+                    answers.append(answer)
                     return True
             return False
 
         self.until(there, f"an answer {kind.__name__}")
-        return found[0]
+        return answers[0]
 
     def settled(self, owner: object) -> str:
         """What every store answered; where they differ, all of it."""
@@ -251,9 +251,9 @@ class RealmProcess:
             return made
         owner = object()
         self.realm.create_node(name, kind, owner)
-        found = self.answer(NodeFound, lambda answer: answer.owner is owner)
-        assert found.node is not None, found
-        return found.node
+        reply = self.answer(NodeFound, lambda answer: answer.owner is owner)
+        assert reply.node is not None, reply
+        return reply.node
 
     def find(self, name: str) -> Node | None:
         owner = object()

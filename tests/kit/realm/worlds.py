@@ -70,8 +70,8 @@ class SqliteWorld:
     def cut(self, ends: dict[tuple[str, int], int]) -> None:
         with closing(connect(self._directory)) as connection:
             for (topic, number), end in ends.items():
-                of = "(SELECT id FROM partitions WHERE topic = ? AND number = ?)"
-                connection.execute(f"DELETE FROM batches WHERE first >= ? AND partition = {of}", (end, topic, number))
+                key = "(SELECT id FROM partitions WHERE topic = ? AND number = ?)"
+                connection.execute(f"DELETE FROM batches WHERE first >= ? AND partition = {key}", (end, topic, number))
                 connection.execute(
                     "UPDATE partitions SET next = ? WHERE topic = ? AND number = ?", (end, topic, number)
                 )
@@ -155,14 +155,14 @@ class OpenLog:
 
     def completions(self, count: int, log: Log | None = None) -> list[Completion]:
         """The next completions that speak of `count` records or transactions in all."""
-        found: list[Completion] = []
+        outcomes: list[Completion] = []
 
         def enough() -> bool:
-            found.extend((log or self.log).poll())
-            return sum(len(c.offsets) if isinstance(c, Appended) else 1 for c in found) >= count
+            outcomes.extend((log or self.log).poll())
+            return sum(len(c.offsets) if isinstance(c, Appended) else 1 for c in outcomes) >= count
 
         self.until(enough, f"{count} completions")
-        return found
+        return outcomes
 
     def store(self, topic: str, values: list[bytes], partition: int = 0) -> list[int]:
         """Append one batch that succeeds; its offsets."""
@@ -184,7 +184,7 @@ class OpenLog:
 
     def read(self, reader: Reader, count: int, at_a_time: int = 100) -> list[tuple[int, bytes, bytes | None]]:
         """The next `count` records of a reader."""
-        found: list[tuple[int, bytes, bytes | None]] = []
+        records: list[tuple[int, bytes, bytes | None]] = []
 
         def enough() -> bool:
             taken = reader.read(at_a_time)
@@ -192,24 +192,24 @@ class OpenLog:
             if taken is not None:
                 offsets, values, keys = taken
                 assert 1 <= len(offsets) == len(values) == len(keys) <= at_a_time
-                found.extend(zip(offsets, values, keys, strict=True))
-            return len(found) >= count
+                records.extend(zip(offsets, values, keys, strict=True))
+            return len(records) >= count
 
         self.until(enough, f"{count} records")
-        return found
+        return records
 
     def failure_of(self, reader: Reader) -> Failure:
         """The failure that a reader ends with."""
-        found: list[Failure] = []
+        failures: list[Failure] = []
 
         def failed() -> bool:
             taken = reader.read(10)
             if isinstance(taken, Failure):
-                found.append(taken)
-            return bool(found)
+                failures.append(taken)
+            return bool(failures)
 
         self.until(failed, "a failure")
-        return found[0]
+        return failures[0]
 
     def quiet(self, reader: Reader, turns: int = 100) -> None:
         """The reader finds nothing for a while."""

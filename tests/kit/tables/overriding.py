@@ -20,16 +20,16 @@ def override(directory: Path, table: str, rule: str, node_class: str = "bulk", *
     """`rule` holds for other nodes; for those of the class, `then` says something else. Its name is RULE-CLASS."""
     document = yaml.safe_load((directory / "tables" / f"{table}.yaml").read_text(encoding="utf-8"))
     document["axes"] = {"node_class": ["default", node_class], **document["axes"]}
-    found = 0
+    count = 0
     for profile in document["profiles"].values():
         for written in list(profile["rules"]):
             if written["id"] == rule:
-                found += 1
+                count += 1
                 other = deepcopy({**written, "id": f"{rule}-{node_class}", "then": {**written["then"], **then}})
                 other["when"] = {"node_class": node_class, **other["when"]}
                 written["when"] = {"node_class": "default", **written["when"]}
                 profile["rules"].append(other)
-    assert found == 1, f"{found} rules {rule} in {table}"
+    assert count == 1, f"{count} rules {rule} in {table}"
     write(directory, table, document)
 
 

@@ -45,13 +45,13 @@ class Member:
     def await_(self, *patterns: bytes, count: int = 1) -> bytes:
         """Read until so many frames of each kind are here. What came, which is not counted again."""
         end = time.monotonic() + PATIENCE_S
-        pieces, tail, found = [b""], b"", [0] * len(patterns)
-        while min(found, default=count) < count:
-            assert time.monotonic() < end, f"{found} of {count} frames {patterns} came"
+        pieces, tail, counts = [b""], b"", [0] * len(patterns)
+        while min(counts, default=count) < count:
+            assert time.monotonic() < end, f"{counts} of {count} frames {patterns} came"
             data = self.socket.recv(1 << 20)
-            assert data, f"closed after {found} of {count} frames {patterns}: {pieces[-1][-200:]!r}"
+            assert data, f"closed after {counts} of {count} frames {patterns}: {pieces[-1][-200:]!r}"
             seam = tail + data  # a pattern has three octets
-            found = [before + seam.count(pattern) for before, pattern in zip(found, patterns, strict=True)]
+            counts = [before + seam.count(pattern) for before, pattern in zip(counts, patterns, strict=True)]
             pieces.append(data)
             tail = seam[-2:]
         return b"".join(pieces)

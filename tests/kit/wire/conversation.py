@@ -80,8 +80,8 @@ class Conversation:
         if self._gone:
             return 0
         data = b"".join(self.connection.data_to_send())
-        found, self._data = frames.read(self._data + data)
-        self.seen += found
+        new_frames, self._data = frames.read(self._data + data)
+        self.seen += new_frames
         return len(data)
 
     def lose(self) -> None:

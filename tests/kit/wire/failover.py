@@ -26,9 +26,9 @@ def message(number: int) -> bytes:
 
 
 def number_of(payload: bytes) -> int:
-    found = _NUMBER.search(payload)
-    assert found is not None, payload
-    return int(found[1])
+    match = _NUMBER.search(payload)
+    assert match is not None, payload
+    return int(match[1])
 
 
 class Traffic:
@@ -76,7 +76,7 @@ class Traffic:
                         outcomes = peer.outcomes(len(sent))
                         accepted = {sent[at] for at, outcome in outcomes.items() if outcome == "accepted"}
                         self.accepted |= accepted
-                        pending = [each for each in pending if each not in accepted]
+                        pending = [message_no for message_no in pending if message_no not in accepted]
             except (AssertionError, OSError):
                 time.sleep(0.01)
 

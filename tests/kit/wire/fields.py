@@ -132,14 +132,14 @@ class Field:
 
 def fields_of(performative: str) -> list[Field]:
     [words] = [words.split() for (_, name), words in (STANDARD | SASL).items() if name == performative]
-    found = []
-    for at, (name, said) in enumerate(zip(words[::2], words[1::2], strict=True)):
-        kind, _, choices = said.partition("=")
+    fields = []
+    for at, (name, spec) in enumerate(zip(words[::2], words[1::2], strict=True)):
+        kind, _, choices = spec.partition("=")
         mandatory, multiple = kind.endswith("!"), kind.endswith("*")
-        found.append(
+        fields.append(
             Field(at, name, kind.rstrip("!*"), mandatory, multiple, tuple(choices.split(",")) if choices else ())
         )
-    return found
+    return fields
 
 
 def wrong_values(performative: str, field: Field) -> Iterator[tuple[str, Any]]:

@@ -83,12 +83,12 @@ class Seen:
         """One that AMQP does not define, where it is the gateway's own: in an end of something, or in its answer to a
         publisher. (A consumer is told its own condition back.)"""
         if self.name in ("detach", "end", "close"):
-            said = self.condition
+            condition = self.condition
         elif self.name == "disposition" and self.field(0) is True:
-            said = (self.state or "").partition(":")[2] or None
+            condition = (self.state or "").partition(":")[2] or None
         else:
             return None
-        return None if said in CONDITIONS else said
+        return None if condition in CONDITIONS else condition
 
     def comparable(self) -> tuple[Any, ...]:
         """Everything a peer can act on; descriptions are words for people."""
@@ -184,9 +184,9 @@ def discharge(
     return request(delivery, Described(ULong(0x32), [txn, fail]), handle, settled, channel)
 
 
-def request(delivery: int, said: Any, handle: int = 7, settled: bool = False, channel: int = 0) -> bytes:
+def request(delivery: int, body: Any, handle: int = 7, settled: bool = False, channel: int = 0) -> bytes:
     """A message on a control link."""
-    return transfer(delivery, encode(Described(ULong(0x77), said)), handle, settled, channel=channel)
+    return transfer(delivery, encode(Described(ULong(0x77), body)), handle, settled, channel=channel)
 
 
 def in_transaction(txn: bytes, outcome: Described | None = None) -> Described:
@@ -360,11 +360,11 @@ def without_header(message: bytes) -> bytes:
 
 def read(data: bytes) -> tuple[list[Seen], bytes]:
     """Every whole frame of `data`, and what is left of it."""
-    found, rest = [], 0
+    frames, rest = [], 0
     for seen, position in parse(data):
-        found.append(seen)
+        frames.append(seen)
         rest = position
-    return found, data[rest:]
+    return frames, data[rest:]
 
 
 def parse(data: bytes) -> Iterator[tuple[Seen, int]]:

@@ -18,8 +18,8 @@ PASSWORD = "not-to-be-seen-anywhere"
 
 def write_users(file: Path, **groups: list[str]) -> None:
     lines = ["users:"]
-    for name, of in groups.items():
-        lines += [f"  {name}:", f"    groups: [{', '.join(of)}]", "    scram:"]
+    for name, memberships in groups.items():
+        lines += [f"  {name}:", f"    groups: [{', '.join(memberships)}]", "    scram:"]
         lines += [f'      - "{hash_password(PASSWORD, mechanism, 4096)}"' for mechanism in SCRAM]
     file.write_text("\n".join(lines) + "\n")
     file.chmod(0o600)  # else the gateway warns

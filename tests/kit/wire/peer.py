@@ -63,7 +63,7 @@ class Peer:
             if not self.read(end - time.monotonic()):
                 raise AssertionError(f"no {name} within {deadline_s} s; ended: {self.eof}")
 
-    def next_frame(self, name: str, of: Callable[[Seen], bool], deadline_s: float) -> Seen:
+    def next_frame(self, name: str, predicate: Callable[[Seen], bool], deadline_s: float) -> Seen:
         """The next frame of that name of which it is true. Deliveries of other links, and what is said of others, stay
         where they are: no order holds between them. Flows are passed over, anything else in between is an error."""
         end = time.monotonic() + deadline_s
@@ -71,7 +71,7 @@ class Peer:
         while True:
             while at < len(self.seen):
                 seen = self.seen[at]
-                if seen.name == name and of(seen):
+                if seen.name == name and predicate(seen):
                     del self.seen[at]
                     return seen
                 assert seen.name in ("flow", "transfer", "disposition"), f"expected {name}, got {seen}"
@@ -152,22 +152,22 @@ class Peer:
 
     def outcomes(self, count: int, deadline_s: float = WAIT_S) -> dict[int, str | None]:
         """What the gateway said of so many deliveries, by delivery-id; each was settled."""
-        said: dict[int, str | None] = {}
-        while len(said) < count:
+        states: dict[int, str | None] = {}
+        while len(states) < count:
             seen = self.next_frame("disposition", lambda _: True, deadline_s)
             assert seen.field(3) is True, seen
             last = seen.field(1) if seen.field(2) is None else seen.field(2)
-            said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
-        return said
+            states.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
+        return states
 
     def dispositions(self, count: int) -> dict[int, tuple[str | None, bool]]:
         """The states of so many deliveries, and whether they were settled."""
-        said: dict[int, tuple[str | None, bool]] = {}
-        while len(said) < count:
+        states: dict[int, tuple[str | None, bool]] = {}
+        while len(states) < count:
             seen = self.expect("disposition")
             last = seen.field(1) if seen.field(2) is None else seen.field(2)
-            said.update(dict.fromkeys(range(seen.field(1), last + 1), (seen.state, seen.field(3) is True)))
-        return said
+            states.update(dict.fromkeys(range(seen.field(1), last + 1), (seen.state, seen.field(3) is True)))
+        return states
 
     def stored(self, address: str, *payloads: bytes, kind: str = "queue") -> None:
         """Publish by a connection for the purpose; all is accepted."""
@@ -202,7 +202,7 @@ class Peer:
         messages: list[Seen] = []
 
         def transfer() -> Seen:
-            return self.next_frame("transfer", lambda one: link in (None, one.field(0)), deadline_s)
+            return self.next_frame("transfer", lambda frame: link in (None, frame.field(0)), deadline_s)
 
         while len(messages) < count:
             seen = transfer()
@@ -218,12 +218,12 @@ class Peer:
         """What another connection gets of a queue: exactly so much. It leaves in order, so that is uncounted."""
         with Peer(self.port) as other:
             other.consumer(address, credit=count)
-            found = other.receive(count)
+            messages = other.receive(count)
             other.credit(5, drain=True)
             assert other.drained(), "nothing but the end of the credit"
             other.send(frames.close())
             other.closed()
-            return found
+            return messages
 
     def drained(self, handle: int = 1) -> bool:
         """Whether a drain is answered with nothing but the end of the credit: all that is stored was looked at."""
@@ -264,10 +264,10 @@ class Peer:
             self.eof = True
             return False
         self.raw += data
-        found, self._data = frames.read(self._data + data)
-        undefined = [seen for seen in found if seen.undefined_condition()]
+        new_frames, self._data = frames.read(self._data + data)
+        undefined = [seen for seen in new_frames if seen.undefined_condition()]
         assert not undefined, f"AMQP defines no such condition: {undefined}"
-        self.seen += found
+        self.seen += new_frames
         return True
 
     def reset(self) -> None:

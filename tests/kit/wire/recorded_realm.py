@@ -104,14 +104,14 @@ class RecordedRealm:
                 tell(node)
 
     def poll(self) -> list[Answer]:
-        said, self._released = self._released, []
+        answers, self._released = self._released, []
         for answer in self.realm.poll():
             if isinstance(answer, Commanded) and answer.owner is self:
                 continue
             if isinstance(answer, Subscribed) and answer.subscription is not None:
                 answer = replace(answer, subscription=_Recorded(answer.subscription, self.calls))  # type: ignore[arg-type]
-            (self._held if _WHAT.get(type(answer)) in self.holds else said).append(answer)
-        return said
+            (self._held if _WHAT.get(type(answer)) in self.holds else answers).append(answer)
+        return answers
 
     def release(self) -> None:
         """What was held back is answered now."""

@@ -116,7 +116,7 @@ def check_evidence(evidence: Iterable[bytes], publisher: Publisher, first: Table
     """Every seq has one outcome, and it is what the tables say whose digest its record names; those are `first`,
     or were stored before. How many records each digest has."""
     sets = {first.digest: first}
-    seqs, told, records = bytearray(publisher.sent + 1), Counter[str](), Counter[str]()
+    seqs, outcomes, records = bytearray(publisher.sent + 1), Counter[str](), Counter[str]()
     low = 0
     for record in map(orjson.loads, evidence):
         if "tables" in record:
@@ -133,7 +133,7 @@ def check_evidence(evidence: Iterable[bytes], publisher: Publisher, first: Table
             for seq in group["seq"]:
                 assert not seqs[seq], f"seq {seq} was told twice"
                 seqs[seq] = 1
-            told[group["outcome"]] += len(group["seq"])
-    assert told == publisher.told
+            outcomes[group["outcome"]] += len(group["seq"])
+    assert outcomes == publisher.told
     assert seqs.find(0, 1) == -1, f"seq {seqs.find(0, 1)} has no outcome"
     return records

@@ -113,13 +113,13 @@ class ScriptedGateway:
         """`TABLE.RULE` of everything that was decided about deliveries, from the evidence."""
         self.do(lambda: self.gateway.outcomes.flush(closed=True))  # a record is not due at the end of each turn
         records = self.do(lambda: list(self.realm.evidence))
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for record in records:
             for group in orjson.loads(record).get("groups", ()):
                 for side in ("", "answer_"):
                     if group[f"{side}rule"]:
-                        found[f"{group[f'{side}table']}.{group[f'{side}rule']}"] = None
-        return list(found)
+                        names[f"{group[f'{side}table']}.{group[f'{side}rule']}"] = None
+        return list(names)
 
     def __enter__(self) -> ScriptedGateway:
         self._thread.start()

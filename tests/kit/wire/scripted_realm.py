@@ -107,8 +107,8 @@ class ScriptedRealm:
 
     def find_node(self, name: str, owner: object) -> None:
         answer = self.answers.get("find", "ready")
-        found = None if name.startswith("missing") or answer != "ready" else self.node(name)
-        self.answer("find", NodeFound(owner, found, answer, "" if answer == "ready" else "SCRIPTED"))
+        node = None if name.startswith("missing") or answer != "ready" else self.node(name)
+        self.answer("find", NodeFound(owner, node, answer, "" if answer == "ready" else "SCRIPTED"))
 
     def create_node(self, name: str, kind: NodeKind, owner: object) -> None:
         self.answer("find", NodeFound(owner, None, "not-found"))
@@ -152,8 +152,8 @@ class ScriptedRealm:
         answer = self.answers.get("recall", "ready")
         named = name.earlier if name.stays else name.name
         durable = Durable("c", named, 4711, f"um.durable.c.{named}", 0)
-        found = [durable] if answer == "ready" else []
-        self.answer("recall", DurablesFound(owner, found, answer, "" if answer == "ready" else "SCRIPTED"))
+        durables = [durable] if answer == "ready" else []
+        self.answer("recall", DurablesFound(owner, durables, answer, "" if answer == "ready" else "SCRIPTED"))
 
     def unsubscribe(self, durable: Durable, owner: object) -> None:
         self.calls.append(f"unsubscribe {durable.name}")
@@ -170,8 +170,8 @@ class ScriptedRealm:
         """It is polled every millisecond."""
 
     def poll(self) -> list[Answer]:
-        said, self._said = self._said, []
-        return said
+        answers, self._said = self._said, []
+        return answers
 
     # -- the script
 
@@ -189,8 +189,8 @@ class ScriptedRealm:
     def lose_subscriptions(self, answer: Any) -> None:
         for subscription in self.subscriptions:
             subscription.lost = True
-            said = SubscriptionLost(subscription.owner, subscription, answer, "SCRIPTED")  # type: ignore[arg-type]
-            self.answer("lost", said)
+            loss = SubscriptionLost(subscription.owner, subscription, answer, "SCRIPTED")  # type: ignore[arg-type]
+            self.answer("lost", loss)
 
     def delete(self, name: str) -> None:
         for tell in self.on_deleted:

@@ -25,16 +25,16 @@ _FORMAT, _SETTLED, _MORE, _RESUME, _ABORTED, _BATCHABLE = 3, 4, 5, 8, 9, 10
 
 def split(octets: bytes, random: Random) -> bytes:
     """Every whole message in several transfers; what is no frame stays as it is."""
-    said, position = [], 0
+    chunks, position = [], 0
     if octets[:4] == b"AMQP":
-        said, position = [octets[:8]], 8
+        chunks, position = [octets[:8]], 8
     while len(octets) - position >= 8:
         size, doff, kind, channel = struct.unpack_from(">IBBH", octets, position)
         if size < 8 or size > len(octets) - position:
             break
         frame, position = octets[position : position + size], position + size
-        said.append(b"".join(_parts(frame, doff * 4, channel, random)) if kind == 0 else frame)
-    return b"".join(said) + octets[position:]
+        chunks.append(b"".join(_parts(frame, doff * 4, channel, random)) if kind == 0 else frame)
+    return b"".join(chunks) + octets[position:]
 
 
 def _parts(frame: bytes, start: int, channel: int, random: Random) -> list[bytes]:
@@ -52,7 +52,7 @@ def _parts(frame: bytes, start: int, channel: int, random: Random) -> list[bytes
     cuts = sorted(random.randint(0, len(payload)) for _ in range(random.randint(1, PARTS_MAX - 1)))
     pieces = [payload[low:high] for low, high in pairwise([0, *cuts, len(payload)])]
     settled = _settled(fields[_SETTLED], len(pieces), random)
-    said = []
+    transfers = []
     for at, (piece, flag) in enumerate(zip(pieces, settled, strict=True)):
         part = [*fields]
         part[_SETTLED] = flag
@@ -64,8 +64,8 @@ def _parts(frame: bytes, start: int, channel: int, random: Random) -> list[bytes
             part[_FORMAT] = random.choice([None, UInt(0)])
         for field in (_RESUME, _ABORTED, _BATCHABLE):
             part[field] = part[field] or random.choice([None, None, False])
-        said.append(frames.frame(frames.TRANSFER, shortened(part, random), piece, channel))
-    return said
+        transfers.append(frames.frame(frames.TRANSFER, shortened(part, random), piece, channel))
+    return transfers
 
 
 def shortened(fields: list[Any], random: Random) -> list[Any]:

@@ -71,13 +71,13 @@ class Transacting(Peer):
 
     def until_told(self, numbers: list[int], last: int) -> dict[int, str | None]:
         """What was said of those deliveries when they were settled, or in the end."""
-        said: dict[int, str | None] = {}
-        while last not in said or not set(numbers) <= set(said):
+        states: dict[int, str | None] = {}
+        while last not in states or not set(numbers) <= set(states):
             seen = self.expect("disposition")
             if seen.field(3) is True:
                 end = seen.field(1) if seen.field(2) is None else seen.field(2)
-                said.update(dict.fromkeys(range(seen.field(1), end + 1), seen.state))
-        return said
+                states.update(dict.fromkeys(range(seen.field(1), end + 1), seen.state))
+        return states
 
     def until(self, name: str) -> Seen:
         """The next frame of that name, whatever comes before."""

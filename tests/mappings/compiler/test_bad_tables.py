@@ -23,8 +23,8 @@ def problems_of(path: Path) -> list[Problem]:
     with path.open(encoding="utf-8") as file:
         named = re.search(r"^table: (\w+)", file.read(10_000), re.MULTILINE)
     if named and named[1] == "classify":
-        classification, found = read_classification(path)
-        return found + unusable_transformers(classification, complaint_about)
+        classification, mistakes = read_classification(path)
+        return mistakes + unusable_transformers(classification, complaint_about)
     words = TABLES.get(named[1], TABLES["default"]) if named else TABLES["default"]
     problems: list[Problem] = []
     table = load_table(path, words, problems)
@@ -37,8 +37,8 @@ def test_the_mistake_is_reported_on_its_line(path: Path) -> None:
     problems = problems_of(path)
     assert expected, "a bad file says what it expects"
     for line, text in expected:
-        told = [f"{problem.message}; {problem.remedy}" for problem in problems if problem.line == line]
-        assert any(_speaks_of(said, text) for said in told), (line, text, [str(problem) for problem in problems])
+        reports = [f"{problem.message}; {problem.remedy}" for problem in problems if problem.line == line]
+        assert any(_speaks_of(report, text) for report in reports), (line, text, [str(problem) for problem in problems])
     expected_lines = {line for line, _ in expected}
     assert {problem.line for problem in problems} == expected_lines, [str(problem) for problem in problems]
 
@@ -93,6 +93,6 @@ def test_very_many_rules_are_refused_before_they_are_compared(tmp_path: Path) ->
     assert problems and all(problem.remedy == f"write at most {RULES_MAX}" for problem in problems)
 
 
-def _speaks_of(said: str, text: str) -> bool:
+def _speaks_of(message: str, text: str) -> bool:
     """Each clause of the expected text is in what was said; places (FILE:LINE) between them may differ."""
-    return all(part in said for part in text.split("; "))
+    return all(part in message for part in text.split("; "))

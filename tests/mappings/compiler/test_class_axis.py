@@ -55,10 +55,10 @@ def test_a_gap_and_a_clash_of_a_class_are_reported_with_its_name(classed: Path) 
     path = classed / "tables" / "settle.yaml"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("node_class: bulk\n", "node_class: default\n"), encoding="utf-8")
-    said = "\n".join(problem.sentence for problem in load_rules(classed)[1])
-    assert "clash in extended: both hit node_class=default state=rejected" in said
-    assert "no rule hits node_class=bulk state=rejected" in said
-    assert "write a rule for when (node_class is bulk and state is rejected" in said
+    report = "\n".join(problem.sentence for problem in load_rules(classed)[1])
+    assert "clash in extended: both hit node_class=default state=rejected" in report
+    assert "no rule hits node_class=bulk state=rejected" in report
+    assert "write a rule for when (node_class is bulk and state is rejected" in report
 
 
 def test_a_scenario_may_name_a_class_and_without_one_speaks_of_all(classed: Path) -> None:

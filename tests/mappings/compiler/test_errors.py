@@ -127,8 +127,8 @@ def test_every_code_has_its_lines_in_every_profile(profile: str) -> None:
 
 def test_a_description_leaves_room_for_the_name_of_the_node() -> None:
     errors = shipped_errors()
-    said = [*errors.answers.values(), *(error.say for log in LOGS for error in errors.codes[log].values())]
-    assert all(0 < len(text.encode()) <= SAY_BYTES_MAX for each in said for text in each.texts())
+    sayings = [*errors.answers.values(), *(error.say for log in LOGS for error in errors.codes[log].values())]
+    assert all(0 < len(text.encode()) <= SAY_BYTES_MAX for saying in sayings for text in saying.texts())
     assert errors.say("too-large", "MSG_SIZE_TOO_LARGE").startswith("the message is larger than the log takes")
     assert errors.say("in-use", "") == "it is in use; attach again later"
 
@@ -199,15 +199,15 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("right", MISTAKES, ids=[told for _, told in MISTAKES.values()])
+@pytest.mark.parametrize("right", MISTAKES, ids=[complaint for _, complaint in MISTAKES.values()])
 def test_a_mistake_is_reported_with_its_place(tmp_path: Path, right: str) -> None:
-    wrong, told = MISTAKES[right]
+    wrong, words = MISTAKES[right]
     assert right in TEXT
     path = tmp_path / "errors.yaml"
     path.write_text(TEXT.replace(right, wrong, 1), encoding="utf-8")
-    with pytest.raises(MappingProblems) as found:
+    with pytest.raises(MappingProblems) as error:
         load_errors(path)
-    assert any(told in problem.sentence and problem.file == str(path) for problem in found.value.problems), found.value
+    assert any(words in problem.sentence and problem.file == str(path) for problem in error.value.problems), error.value
 
 
 @pytest.fixture
@@ -250,19 +250,19 @@ def test_a_code_alone_can_say_that_there_is_no_room(tmp_path: Path) -> None:
         for code in [error[log][0] for error in shipped["errors"] if error[log]]:
             whole = copy.deepcopy(shipped)
             for error in whole["errors"]:
-                error[log] = [each for each in error[log] if each != code]
+                error[log] = [entry for entry in error[log] if entry != code]
             (full,) = (error for error in whole["errors"] if error["cause"] == "capacity-reached")
             full[log].append(code)
             whole["errors"] = [error for error in whole["errors"] if error["kafka"] or error["sqlite"]]
             (tmp_path / "errors.yaml").write_text(yaml.safe_dump(whole), encoding="utf-8")
             errors, problems = usable_errors_of(tmp_path)
             assert problems == [], code
-            said = {
+            answers = {
                 (line.answer, line.condition, line.error_class)
                 for line in error_lines(errors, tables, code)
                 if line.moment == "publish" and "unlisted" not in line.when
             }
-            assert said == {("capacity-reached", "amqp:resource-limit-exceeded", "transient")}, code
+            assert answers == {("capacity-reached", "amqp:resource-limit-exceeded", "transient")}, code
 
 
 def test_errors_can_be_sent_to_another_process(changed: Errors) -> None:

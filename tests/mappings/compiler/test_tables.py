@@ -76,10 +76,10 @@ def _compare_slices(table: Table, fixed: tuple[str, ...]) -> None:
             facts = dict(zip(part.axes, values, strict=True))
             whole = table.cells[table.cell(**given, **facts)]
             assert part.cells[at] is whole
-            found = part.decisions
+            branch = part.decisions
             for value in facts.values():
-                found = found.get(value) if found is not None else None
-            assert found is whole
+                branch = branch.get(value) if branch is not None else None
+            assert branch is whole
 
 
 def test_wrong_facts_are_named(tables: TableSet) -> None:

@@ -18,8 +18,8 @@ SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 @st.composite
 def sized_boxes(draw: st.DrawFn, count_max: int = 6) -> tuple[list[int], list[Box]]:
     sizes = draw(SIZES)
-    one = st.tuples(*(st.integers(1, (1 << size) - 1) for size in sizes))
-    return sizes, draw(st.lists(one, min_size=2, max_size=count_max))
+    box = st.tuples(*(st.integers(1, (1 << size) - 1) for size in sizes))
+    return sizes, draw(st.lists(box, min_size=2, max_size=count_max))
 
 
 def cells(box: Box | None) -> set[tuple[int, ...]]:
@@ -64,8 +64,8 @@ def test_the_proof_agrees_with_enumeration(case: tuple[list[int], list[Box]], im
 
     clashing = {pair for rules in hits.values() for pair in combinations([rule.id for rule in rules], 2)}
     pairs = combinations([rule.id for rule in table.profiles["extended"].rules], 2)
-    told = {(a, b) for a, b in pairs if any(f"rules {a} (" in m and f" and {b} (" in m for m in problems)}
-    assert told == clashing
+    reported = {(a, b) for a, b in pairs if any(f"rules {a} (" in m and f" and {b} (" in m for m in problems)}
+    assert reported == clashing
 
     dead = {rule.id for rule in table.profiles["extended"].rules if not cells(rule.box) & possible}
     assert dead == {message.split()[1] for message in problems if " is dead in " in message}

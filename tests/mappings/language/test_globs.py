@@ -18,18 +18,18 @@ NAMES = ["".join(letters) for size in range(1, 8) for letters in product("abx", 
 
 
 def is_hit(name: str, include: list[str], exclude: list[str]) -> bool:
-    return all(fnmatchcase(name, each) for each in include) and not any(fnmatchcase(name, each) for each in exclude)
+    return all(fnmatchcase(name, glob) for glob in include) and not any(fnmatchcase(name, glob) for glob in exclude)
 
 
 @given(st.lists(PATTERN, min_size=1, max_size=2), st.lists(PATTERN, max_size=2))
 def test_an_example_is_there_exactly_when_a_name_is(include: list[str], exclude: list[str]) -> None:
-    found = example(include, exclude, Budget(100_000))
+    sample = example(include, exclude, Budget(100_000))
     first = next((name for name in NAMES if is_hit(name, include, exclude)), None)
-    if found is None:
+    if sample is None:
         assert first is None, "a name was overlooked"
     else:
-        assert is_hit(found, include, exclude)
-        assert first is None or len(found) == len(first), "a shorter one is there"
+        assert is_hit(sample, include, exclude)
+        assert first is None or len(sample) == len(first), "a shorter one is there"
 
 
 @given(st.lists(PATTERN, max_size=3), st.text("abx\n", max_size=7))

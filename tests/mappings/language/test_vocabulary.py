@@ -12,7 +12,7 @@ from mappings.language.vocabulary import CONDITIONS, PROFILES, TABLES, TableWord
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "tables-vocabulary.md").read_text(encoding="utf-8")
 SECTION = re.compile(r"^## (\w+): .*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-SECTIONS = {found[1]: found[0] for found in SECTION.finditer(DOCUMENT)}
+SECTIONS = {match[1]: match[0] for match in SECTION.finditer(DOCUMENT)}
 BARE = {"settle": (False, True), "condition": (None, *CONDITIONS), "class": (None, "fatal", "transient")}
 
 
@@ -23,10 +23,10 @@ def documented_axes(section: str) -> dict[str, tuple[str, ...]]:
 
 def documented_then(section: str, words: TableWords) -> dict[str, set[Value]]:
     """`key: a|b` names the values; a bare key has those that it has in every table."""
-    found = re.search(r"`then: \{(.*?)\}", section)
-    assert found
+    match = re.search(r"`then: \{(.*?)\}", section)
+    assert match
     named: dict[str, set[Value]] = {}
-    for part in found[1].split(", "):
+    for part in match[1].split(", "):
         key, _, values = part.partition(": ")
         options: tuple[Value, ...] = tuple(values.split("|")) if values else BARE[key]
         named[key] = {{"true": True, "false": False}.get(str(value), value) for value in options}

@@ -203,7 +203,7 @@ def test_explain_says_why_something_is_impossible() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "message"),
     [
         (("setle",), "there is no table setle; write settle"),
         (("settle", "sate=accepted"), "there is no axis sate; write state"),
@@ -212,10 +212,10 @@ def test_explain_says_why_something_is_impossible() -> None:
         (("settle", "state=accepted", "state=rejected"), "state is given twice; keep one"),
     ],
 )
-def test_explain_names_the_word_that_is_wrong(argv: tuple[str, ...], told: str) -> None:
+def test_explain_names_the_word_that_is_wrong(argv: tuple[str, ...], message: str) -> None:
     code, output = run("explain", *argv)
     assert code == 2
-    assert told in output
+    assert message in output
 
 
 def test_explain_refuses_rules_with_problems(directory: Path) -> None:

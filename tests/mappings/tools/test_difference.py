@@ -108,9 +108,9 @@ def test_an_axis_that_one_side_has_is_compared_for_each_of_its_values(swapped: b
 
 
 def test_new_gone_and_impossible() -> None:
-    one = read_expanded("cell\tstate\trule\tthen\n0\ta\tone\tnative=x\n")
+    first = read_expanded("cell\tstate\trule\tthen\n0\ta\tone\tnative=x\n")
     two = read_expanded("cell\tstate\trule\tthen\n0\ta\tone\tnative=x\n1\tb\tone\tnative=x\n")
-    assert [group.change for group in compare({("p", "t"): one}, {("p", "t"): two})] == ["was impossible"]
-    assert [group.change for group in compare({("p", "t"): two}, {("p", "t"): one})] == ["is impossible now"]
-    assert [group.change for group in compare({}, {("p", "t"): one})] == ["the table is new"]
-    assert write_groups(compare({("p", "t"): one}, {}), {}) == ["t in p: the table is gone"]
+    assert [group.change for group in compare({("p", "t"): first}, {("p", "t"): two})] == ["was impossible"]
+    assert [group.change for group in compare({("p", "t"): two}, {("p", "t"): first})] == ["is impossible now"]
+    assert [group.change for group in compare({}, {("p", "t"): first})] == ["the table is new"]
+    assert write_groups(compare({("p", "t"): first}, {}), {}) == ["t in p: the table is gone"]

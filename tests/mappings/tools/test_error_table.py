@@ -50,13 +50,13 @@ LOOKED_UP = {
 
 def test_the_lines_that_an_operator_looks_up() -> None:
     tables = load_tables()
-    for (code, moment, stage), told in LOOKED_UP.items():
-        found = [
+    for (code, moment, stage), answer in LOOKED_UP.items():
+        answers = [
             (line.answer, line.condition, line.error_class)
             for line in error_lines(shipped_errors(), tables, code)
             if (line.moment, line.stage) == (moment, stage) and "unlisted" not in line.when
         ]
-        assert found == [told], (code, moment, stage)
+        assert answers == [answer], (code, moment, stage)
 
 
 def test_a_commit_tells_apart_whether_its_source_lists_rejected() -> None:
@@ -129,7 +129,7 @@ def test_explain_says_what_a_code_means_and_what_each_peer_hears() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("code=_MSG_TIMED_OT",), "there is no code _MSG_TIMED_OT; write _MSG_TIMED_OUT"),
         (("code=_FATAL", "moment=publsh"), "there is no moment publsh; write publish"),
@@ -139,19 +139,19 @@ def test_explain_says_what_a_code_means_and_what_each_peer_hears() -> None:
         (("error", "moment=publish"), "there is no code "),
     ],
 )
-def test_explain_names_the_word_that_is_wrong(words: tuple[str, ...], told: str) -> None:
+def test_explain_names_the_word_that_is_wrong(words: tuple[str, ...], message: str) -> None:
     code, output = run("explain", *words)
     assert code == 2
-    assert told in output
+    assert message in output
 
 
 def test_a_mistake_in_native_errors_of_ones_own_is_reported_by_every_command(directory: Path) -> None:
     text = (SHIPPED / "errors.yaml").read_text(encoding="utf-8")
     (directory / "errors.yaml").write_text(text.replace("cause: not-found", "cause: not-fuond"), encoding="utf-8")
-    told = "cause cannot be not-fuond; write not-found"
+    message = "cause cannot be not-fuond; write not-found"
     for command in (("check",), ("expand",), ("expand", "--check")):
         code, output = run(*command, directory)
-        assert code == 1 and f"{directory}/errors.yaml:" in output and told in output
+        assert code == 1 and f"{directory}/errors.yaml:" in output and message in output
     assert run("explain", directory, "code=_FATAL")[0] == 1
     code, output = run("diff", directory, SHIPPED)
-    assert code == 2 and told in output
+    assert code == 2 and message in output

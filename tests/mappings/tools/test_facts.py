@@ -31,7 +31,7 @@ def test_the_flags_of_modified_are_part_of_the_state() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ([], "no table and no fact is given; write one of attach"),
         (
@@ -46,10 +46,10 @@ def test_the_flags_of_modified_are_part_of_the_state() -> None:
         (["state=accepted", "profile=um-9.13"], "there is no profile um-9.13; write um-9.1"),
     ],
 )
-def test_what_it_does_not_understand_is_named(words: list[str], told: str) -> None:
+def test_what_it_does_not_understand_is_named(words: list[str], message: str) -> None:
     with pytest.raises(UnknownFact) as error:
         read_question(words)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_the_decision_and_the_one_condition_that_failed_elsewhere() -> None:

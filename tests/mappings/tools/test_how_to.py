@@ -89,11 +89,11 @@ def test_some_nodes_can_be_decided_about_otherwise(directory: Path) -> None:
 def test_a_native_error_and_its_rule_can_be_added(directory: Path) -> None:
     """As it is written: nothing but files of the tables' own folder is touched."""
     part = DOCUMENT[DOCUMENT.index("## Add a native error") :]
-    error, asked, rules, scenarios, commands = re.findall(r"```\n(.*?)```", part, re.DOTALL)
+    error, request, rules, scenarios, commands = re.findall(r"```\n(.*?)```", part, re.DOTALL)
     shutil.copy(SHIPPED / "errors.yaml", directory)
     before = directory.parent / "before"
     shutil.copytree(directory, before)
-    question = asked.removeprefix("realmgate mappings explain ").split()
+    question = request.removeprefix("realmgate mappings explain ").split()
     assert run("explain", directory, *question) == (
         2,
         "there is no code NEW_QUOTA_EXCEEDED; write THROTTLING_QUOTA_EXCEEDED\n",
@@ -124,8 +124,8 @@ def test_a_native_error_and_its_rule_can_be_added(directory: Path) -> None:
     code, output = run("diff", before, directory)
     assert code == 1
     assert re.search(r"error in um-9.9, um-9.10, um-9.12: \d+ cases: code NEW_QUOTA_EXCEEDED.*\n  is new\n", output)
-    told = r"error in extended: \d+ cases: code BROKER_NOT_AVAILABLE or .* more, .*presettled=no\n"
-    assert re.search(told + r"  condition: nothing -> amqp:resource-limit-exceeded\n", output)
+    pattern = r"error in extended: \d+ cases: code BROKER_NOT_AVAILABLE or .* more, .*presettled=no\n"
+    assert re.search(pattern + r"  condition: nothing -> amqp:resource-limit-exceeded\n", output)
 
 
 def rewrite(path: Path, old: str, new: str) -> None:

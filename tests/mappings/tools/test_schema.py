@@ -21,7 +21,7 @@ def errors(schema: dict[str, Any], value: Any, root: dict[str, Any], at: str = "
     """The part of draft-07 that the schemas use; a keyword that is not known here is an error of the test."""
     if "$ref" in schema:
         return errors(root["definitions"][schema["$ref"].removeprefix("#/definitions/")], value, root, at)
-    found: list[str] = []
+    flaws: list[str] = []
     kinds: dict[str, Any] = {"object": dict, "array": list, "string": str}
     for word, rule in schema.items():
         match word:
@@ -32,29 +32,29 @@ def errors(schema: dict[str, Any], value: Any, root: dict[str, Any], at: str = "
             case "type" if not isinstance(value, kinds[rule]):
                 return [f"{at} is no {rule}"]
             case "const" if value != rule:
-                found.append(f"{at} is not {rule}")
-            case "enum" if not any(value is each or (isinstance(each, str) and value == each) for each in rule):
-                found.append(f"{at} is none of {rule}")
-            case "oneOf" if sum(not errors(each, value, root, at) for each in rule) != 1:
-                found.append(f"{at} fits none of oneOf")
+                flaws.append(f"{at} is not {rule}")
+            case "enum" if not any(value is option or (isinstance(option, str) and value == option) for option in rule):
+                flaws.append(f"{at} is none of {rule}")
+            case "oneOf" if sum(not errors(variant, value, root, at) for variant in rule) != 1:
+                flaws.append(f"{at} fits none of oneOf")
             case "pattern" if not re.search(rule, value):
-                found.append(f"{at} does not match {rule}")
+                flaws.append(f"{at} does not match {rule}")
             case "maxLength" if len(value) > rule:
-                found.append(f"{at} is too long")
+                flaws.append(f"{at} is too long")
             case "minLength" | "minItems" if len(value) < rule:
-                found.append(f"{at} is too short")
+                flaws.append(f"{at} is too short")
             case "uniqueItems" if len(set(map(str, value))) < len(value):
-                found.append(f"{at} repeats an item")
+                flaws.append(f"{at} repeats an item")
             case "required":
-                found += [f"{at} has no {key}" for key in rule if key not in value]
+                flaws += [f"{at} has no {key}" for key in rule if key not in value]
             case "items":
-                found += [e for n, item in enumerate(value) for e in errors(rule, item, root, f"{at}[{n}]")]
+                flaws += [e for n, item in enumerate(value) for e in errors(rule, item, root, f"{at}[{n}]")]
             case "properties":
-                found += [f"{at}.{key} is unknown" for key in value if key not in rule]
-                found += [e for key in value if key in rule for e in errors(rule[key], value[key], root, f"{at}.{key}")]
+                flaws += [f"{at}.{key} is unknown" for key in value if key not in rule]
+                flaws += [e for key in value if key in rule for e in errors(rule[key], value[key], root, f"{at}.{key}")]
             case _:
                 assert word in KNOWN, word
-    return found
+    return flaws
 
 
 KNOWN = {

@@ -33,14 +33,14 @@ def test_scattered_ones_come_lowest_first_and_before_new_ones(realm: RealmProces
 def test_what_a_link_may_have_is_found_among_many_that_it_sent_elsewhere(realm: RealmProcess) -> None:
     node = realm.create("orders")
     eids = realm.publish(node, [b"body"] * 41)
-    one = realm.consumer(node)
-    assert one.receive(41) == eids
-    assert one.settle("return", eids[:40:2], undeliverable_here=True) == "done"  # 20 stretches; a take looks at 4
-    assert one.settle("return", [eids[40]]) == "done"
-    assert one.receive(1) == [eids[40]]
-    assert one.take() == []
+    first = realm.consumer(node)
+    assert first.receive(41) == eids
+    assert first.settle("return", eids[:40:2], undeliverable_here=True) == "done"  # 20 stretches; a take looks at 4
+    assert first.settle("return", [eids[40]]) == "done"
+    assert first.receive(1) == [eids[40]]
+    assert first.take() == []
     other = realm.consumer(node)
     assert other.receive(5) == eids[:10:2]
-    one.subscription.close()
+    first.subscription.close()
     again = realm.consumer(node)
     assert again.receive(36) == sorted(eids[10:40:2] + eids[1:40:2] + eids[40:])

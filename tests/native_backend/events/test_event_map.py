@@ -12,12 +12,12 @@ RANGES = st.lists(st.tuples(_EDGES, _EDGES).map(sorted), max_size=8)
 
 
 @given(RANGES, RANGES, _EDGES)
-def test_counts_are_those_of_a_set(added: list[list[int]], asked: list[list[int]], bound: int) -> None:
+def test_counts_are_those_of_a_set(added: list[list[int]], queries: list[list[int]], bound: int) -> None:
     events, truth = EventMap(), set[int]()
     for first, last in added:
         events.add(first, last)
         truth.update(range(first, last + 1))
-    for first, end in asked:
+    for first, end in queries:
         there = [eid for eid in range(first, end) if eid in truth]
         assert events.count(first, end) == len(there)
         assert events.first(first, end) == min(there, default=None)

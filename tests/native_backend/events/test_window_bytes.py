@@ -84,7 +84,7 @@ class LateWorld(SimulatedWorld):
     def open(self) -> Log:
         log = super().open()
         opened = log.open_reader
-        log.open_reader = lambda *of: LateReader(opened(*of))  # type: ignore[method-assign]
+        log.open_reader = lambda *position: LateReader(opened(*position))  # type: ignore[method-assign]
         return log
 
 

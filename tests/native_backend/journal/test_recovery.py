@@ -57,9 +57,9 @@ def metadata() -> Metadata:
 
 
 def recovered(journal: Journal, end: int, stretch: int) -> dict[str, AckState]:
-    found = recovery.recover(cast(Log, journal), "um", metadata(), end, stretch)
-    assert found.replayed == end
-    return {name: each.state for (_, name), each in found.states.items()}
+    outcome = recovery.recover(cast(Log, journal), "um", metadata(), end, stretch)
+    assert outcome.replayed == end
+    return {name: durable.state for (_, name), durable in outcome.states.items()}
 
 
 def entry(random: Random, name: str, open_: dict[str, set[int]], place: dict[str, int]) -> dict[str, Any]:

@@ -86,10 +86,10 @@ def test_the_table_of_errors_says_what_is_asked_again() -> None:
 
 
 def test_closing_ends_the_wait() -> None:
-    retries, asked = Retries(), threading.Event()
+    retries, attempt = Retries(), threading.Event()
 
     def job() -> None:
-        asked.set()
+        attempt.set()
         raise LogError(Failure("unavailable"))
 
     def run() -> None:
@@ -98,7 +98,7 @@ def test_closing_ends_the_wait() -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert asked.wait(10)
+    assert attempt.wait(10)
     retries.close()
     thread.join(10)
     assert not thread.is_alive()
@@ -192,8 +192,8 @@ def test_a_topic_without_a_leader_is_not_gone_nor_is_one_that_may_not_be_describ
     denied = kafka_errors.TopicAuthorizationFailedError.errno
     topics = topic("led"), topic("waits", leader=-1), topic("gone", 3), topic("secret", denied)
     answering(admin, topics=topics)
-    found = admin.existing(["led", "waits", "gone", "secret"], 5.0)
-    assert {name: one is not None for name, one in found.items()} == {"led": True, "waits": True, "gone": False}
+    entries = admin.existing(["led", "waits", "gone", "secret"], 5.0)
+    assert {name: entry is not None for name, entry in entries.items()} == {"led": True, "waits": True, "gone": False}
     assert set(admin.find_topics(["led", "waits", "gone", "secret"])) == {"led"}, "what can be used now"
     admin.close(5.0)
     with pytest.raises(LogError, match="closed"):

@@ -17,10 +17,10 @@ NODES = [Node(f"n{at}", "queue", f"um.node.n{at}", b"\x07" * 16, at) for at in r
 class Absent:
     """A log that has no such topics, or says nothing of them."""
 
-    def __init__(self, cause: Cause, found: dict[str, Topic] | None = None) -> None:
+    def __init__(self, cause: Cause, topics: dict[str, Topic] | None = None) -> None:
         self.control: Any = self
         self.asked = 0
-        self._cause, self._found = cause, found or {}
+        self._cause, self._found = cause, topics or {}
 
     def find_topics(self, names: list[str], deadline_s: float) -> dict[str, Topic]:
         return self._found
@@ -33,10 +33,10 @@ class Absent:
 def test_each_missing_topic_is_known_as_missing() -> None:
     """Also behind many of which another thing is wrong."""
     others = {node.topic: Topic(node.topic, b"\x08" * 16, 1) for node in NODES[:25]}
-    for found in ({}, others):
-        broken = find(Absent("not-found", found), NODES, 1.0)[1]  # type: ignore[arg-type]
-        assert [each.how for each in broken.values()] == [
-            "made-again" if node.topic in found else "missing" for node in NODES
+    for topics in ({}, others):
+        broken = find(Absent("not-found", topics), NODES, 1.0)[1]  # type: ignore[arg-type]
+        assert [defect.how for defect in broken.values()] == [
+            "made-again" if node.topic in topics else "missing" for node in NODES
         ]
 
 
@@ -44,5 +44,5 @@ def test_each_missing_topic_is_known_as_missing() -> None:
 def test_a_log_that_does_not_answer_is_not_waited_for_by_each(cause: Cause) -> None:
     log = Absent(cause)
     broken = find(log, NODES, 1.0)[1]  # type: ignore[arg-type]
-    assert {each.how for each in broken.values()} == {"unavailable"}
+    assert {defect.how for defect in broken.values()} == {"unavailable"}
     assert (len(broken), log.asked) == (COUNT, 20)

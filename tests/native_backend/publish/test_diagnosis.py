@@ -91,13 +91,13 @@ def test_a_trouble_begins_with_its_first_report_and_an_alarm_grows() -> None:
     clock.advance(5)
     troubles.begin("topic-missing", "another word", "orders")
     troubles.begin("topic-missing", "one word", "prices")
-    assert [(one.about, one.detail, one.since_us) for one in troubles.present()] == [
+    assert [(trouble.about, trouble.detail, trouble.since_us) for trouble in troubles.present()] == [
         ("orders", "another word", began),
         ("prices", "one word", began + 5_000),
     ]
     troubles.end("topic-missing", "orders")
     troubles.end("topic-missing", "orders")
-    assert [one.about for one in troubles.present()] == ["prices"]
+    assert [trouble.about for trouble in troubles.present()] == ["prices"]
     alarms["lost"] += 3
     raised = clock.epoch_us()
     clock.advance(5)

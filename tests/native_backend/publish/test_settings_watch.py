@@ -56,7 +56,7 @@ def answer(realm: RealmProcess, answers: Answers, monkeypatch: pytest.MonkeyPatc
 
 
 def troubles(realm: RealmProcess) -> dict[tuple[str, str], str]:
-    return {(each.kind, each.about): each.detail for each in realm.realm.metrics.troubles}
+    return {(trouble.kind, trouble.about): trouble.detail for trouble in realm.realm.metrics.troubles}
 
 
 @pytest.mark.parametrize("topic", ["journal", "state", "realm"])
@@ -129,16 +129,16 @@ def test_settings_that_may_not_be_read_are_reported(
 
 def test_all_topics_have_their_turn_a_few_in_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
     realm = RealmProcess(SimulatedWorld("simulated", seed=7), "u", RealmLimits(settings_round_topics=4))
-    asked: list[Sequence[str]] = []
+    looks: list[Sequence[str]] = []
 
     def noted(topics: Sequence[str]) -> Inspection:
-        asked.append(topics)
+        looks.append(topics)
         return cluster({})(topics)
 
     answer(realm, noted, monkeypatch)
     realm.open()
     for number in range(5):
         realm.create(f"n{number}")
-    asked.clear()
-    realm.until(lambda: len({topic for each in asked for topic in each}) == 14, "the round")
-    assert max(map(len, asked)) <= 4
+    looks.clear()
+    realm.until(lambda: len({topic for look in looks for topic in look}) == 14, "the round")
+    assert max(map(len, looks)) <= 4

@@ -137,7 +137,7 @@ def test_one_job_reads_about_as_much_as_it_may_however_many_stores_there_are() -
     assert len(looked) == 2, "each has 50,000 octets"
     done(looked)
     go_on(counts, looks)
-    assert [each.messages(NOW_MS) for each in services.events.values()] == [50] * 12
+    assert [store.messages(NOW_MS) for store in services.events.values()] == [50] * 12
 
 
 def test_dates_of_what_has_ended_are_forgotten() -> None:
@@ -171,12 +171,12 @@ def test_what_comes_due_while_it_is_gone_through_breaks_nothing() -> None:
     delays = DelayedEvents()
     for at in range(10):
         delays.add(at, at, NOW_MS + 100 * at + 100)
-    found = []
+    eids = []
     for first, _ in delays.later(NOW_MS):
-        found.append(first)
+        eids.append(first)
         [*delays.due(NOW_MS + 100 * first + 500)]
-    assert found[0] == 0
-    assert len(found) < 10
+    assert eids[0] == 0
+    assert len(eids) < 10
     assert [first for first, _ in delays.later(NOW_MS + 10_000)] == []
 
 

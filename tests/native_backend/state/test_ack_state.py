@@ -93,7 +93,7 @@ class QueueMachine(RuleBasedStateMachine):
             # what was given above the highest EID that the journal knows is not known to have been: it is new again
             given, self.given = by_store(sorted(self.given)), set()
             for at, position in self.positions().items() if given else ():
-                self.given.update(one for one in given.get(at, []) if one < packed_eid(at, position))
+                self.given.update(eid for eid in given.get(at, []) if eid < packed_eid(at, position))
         self.realm = self.open()
         self.links, self.held = [], {}
 
@@ -106,7 +106,7 @@ class QueueMachine(RuleBasedStateMachine):
         for part in self.node.parts:
             dispatch = shard_of(self.realm.realm).opened(part, "queue")
             assert dispatch is None or states[part.partition] is not None
-        return {at: found.state.position for at, found in states.items() if found is not None}
+        return {at: durable.state.position for at, durable in states.items() if durable is not None}
 
     @invariant()
     def nothing_is_remembered_in_vain(self) -> None:
@@ -117,12 +117,12 @@ class QueueMachine(RuleBasedStateMachine):
 
     def is_lean(self, at: int, state: AckState) -> None:
         published, given = (by_store(sorted(places)).get(at, []) for places in (self.published, self.given))
-        open_ = eids_of([one for one in published if one not in self.terminal])
+        open_ = eids_of([place for place in published if place not in self.terminal])
         below = [eid for eid in open_ if eid < state.position]
         assert state.low <= min(open_, default=state.low)
         assert len(state.acked) <= len(below)
         assert {packed_eid(at, eid): count for eid, count in state.failed.items()} == {
-            one: count for one, count in self.failed.items() if partition_of(one) == at
+            place: count for place, count in self.failed.items() if partition_of(place) == at
         }
         assert set(state.covers) <= set(below)
         if not below:

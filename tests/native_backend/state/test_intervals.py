@@ -77,9 +77,9 @@ def holds_what_it_says(ranges: Intervals, model: set[int], first: int, last: int
     holes = {value for low, high in ranges.holes(first, 95) for value in range(low, high + 1)}
     assert holes == set(range(first, 95)) - model
     above = sorted(value for value in model if value >= first)
-    found = ranges.at_or_above(first)
-    assert (found is None) == (not above)
-    assert found is None or found == (above[0], low_of(model, above[0]) - 1)
+    interval = ranges.at_or_above(first)
+    assert (interval is None) == (not above)
+    assert interval is None or interval == (above[0], low_of(model, above[0]) - 1)
     free = [value for value in range(first, last + 1) if value not in model]
     hole = ranges.first_hole(first, last)
     assert hole == (dense_runs(free)[0] if free else None)

@@ -113,7 +113,7 @@ def test_a_failure_reaches_those_who_waited_for_that_call() -> None:
     fake.failures = [Failure("unavailable", "away")]
     fake.take(3)
     fake.settle()
-    assert [type(each) for each in fake.taken] == [LogError, Topic, Topic]
+    assert [type(outcome) for outcome in fake.taken] == [LogError, Topic, Topic]
 
 
 def test_in_the_end_no_topic_is_left() -> None:

@@ -31,9 +31,9 @@ def acknowledge(*words: str) -> tuple[int, str]:
 
 
 def test_it_is_written_as_the_last_reconciliation_has_it(out: Path) -> None:
-    code, told = acknowledge(P1, *SAID, "--out", str(out))
+    code, output = acknowledge(P1, *SAID, "--out", str(out))
     file = out / "acknowledged.yaml"
-    assert (code, told) == (0, f"{file}: {P1}, 3 messages, is acknowledged to the end of 2099-12-31 (UTC).\n")
+    assert (code, output) == (0, f"{file}: {P1}, 3 messages, is acknowledged to the end of 2099-12-31 (UTC).\n")
     [entry] = parse(file.read_bytes(), str(file)).entries
     assert (entry.members.parts(), entry.by, entry.reason) == (["1-2", "5"], "ann", SAID[-1])
 
@@ -45,7 +45,7 @@ def test_another_file_may_be_named(out: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "error"),
     [
         ({1: "2020-01-01"}, "--until 2020-01-01 is over: today is "),
         ({1: "soon"}, "--until: soon is no day; write YYYY-MM-DD"),
@@ -53,10 +53,10 @@ def test_another_file_may_be_named(out: Path) -> None:
         ({5: "a\nb"}, "--reason: it is no line of text of at most 500 characters"),
     ],
 )
-def test_what_makes_no_sense(out: Path, change: dict[int, str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_makes_no_sense(out: Path, change: dict[int, str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = [change.get(at, word) for at, word in enumerate(SAID)]
     assert acknowledge(P1, *words, "--out", str(out))[0] == 2
-    assert said in capsys.readouterr().err and not (out / "acknowledged.yaml").exists()
+    assert error in capsys.readouterr().err and not (out / "acknowledged.yaml").exists()
 
 
 def test_a_finding_that_there_is_not(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,5 +93,5 @@ def test_a_damaged_file_keeps_a_reconciliation_from_running(
         assert f"{file}: there is no such file; --acknowledge ID" in capsys.readouterr().err
     file.write_text(f"acknowledged:\n  {P1}:\n    until: never\n")
     assert commands.main(words) == 2
-    said = capsys.readouterr().err
-    assert f"{file}:2: {P1} has no by, reason, messages, of; realmgate reconcile --acknowledge ID" in said
+    errors = capsys.readouterr().err
+    assert f"{file}:2: {P1} has no by, reason, messages, of; realmgate reconcile --acknowledge ID" in errors

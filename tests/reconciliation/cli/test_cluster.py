@@ -51,11 +51,11 @@ class Evidence:
 
 
 def conf(*settings: dict[str, str]) -> list[str]:
-    return [word for each in settings for name, value in each.items() for word in ("--conf", f"{name}={value}")]
+    return [word for setting in settings for name, value in setting.items() for word in ("--conf", f"{name}={value}")]
 
 
 def report(out: Path) -> dict[str, bytes]:
-    assert {each.name for each in out.iterdir()} >= {"landed", "report"}
+    assert {path.name for path in out.iterdir()} >= {"landed", "report"}
     return {name: _without_its_time((out / name).read_bytes()) for name in REPORT}
 
 
@@ -66,7 +66,7 @@ def _without_its_time(content: bytes) -> bytes:
 
 def run(words: Sequence[object], begun: Callable[[str], object] = str) -> str:
     """Its stderr; `begun` gets each line of it at once."""
-    said = []
+    lines = []
     with subprocess.Popen(
         [*map(str, words)],
         stdin=subprocess.DEVNULL,
@@ -77,16 +77,16 @@ def run(words: Sequence[object], begun: Callable[[str], object] = str) -> str:
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            said.append(line)
+            lines.append(line)
             begun(line)
         code = process.wait(HANG_S)
-    assert code == NOT_CLEAN, "".join(said)[-3000:]
-    return "".join(said)
+    assert code == NOT_CLEAN, "".join(lines)[-3000:]
+    return "".join(lines)
 
 
-def reconcile(of: Evidence, uri: str, master: str, begun: Callable[[str], object] = str) -> None:
-    settings = conf(EXECUTOR, INTERPRETED, SEVERAL, of.mount)
-    run([REALMGATE, "reconcile", "--config", of.config, "--out", uri, "--master", master, *settings], begun)
+def reconcile(source: Evidence, uri: str, master: str, begun: Callable[[str], object] = str) -> None:
+    settings = conf(EXECUTOR, INTERPRETED, SEVERAL, source.mount)
+    run([REALMGATE, "reconcile", "--config", source.config, "--out", uri, "--master", master, *settings], begun)
 
 
 def written(place: Place, directory: Path) -> Path:
@@ -103,10 +103,10 @@ def evidence(kind: str, request: pytest.FixtureRequest, directory: Path) -> Evid
         for variant in VARIANTS:
             variant.plant(shared, variant.name)
         shared.close()
-    found = Evidence(written(place, directory), directory, {})
-    run([REALMGATE, "reconcile", "--config", found.config, "--out", directory / "alone"])
-    found.alone = report(directory / "alone")
-    return found
+    source = Evidence(written(place, directory), directory, {})
+    run([REALMGATE, "reconcile", "--config", source.config, "--out", directory / "alone"])
+    source.alone = report(directory / "alone")
+    return source
 
 
 @pytest.fixture(scope="module")
@@ -137,15 +137,15 @@ def test_spark_submit_with_an_archive_of_the_package(cluster: Cluster, kafka: Ev
     """The driver gets the connector after its JVM was started."""
     archive = tmp_path / "realmgate.zip"
     with zipfile.ZipFile(archive, "w") as file:
-        for each in PACKAGE.rglob("*"):
-            if each.suffix in (".py", ".css", ".properties"):
-                file.write(each, each.relative_to(PACKAGE.parent))
+        for path in PACKAGE.rglob("*"):
+            if path.suffix in (".py", ".css", ".properties"):
+                file.write(path, path.relative_to(PACKAGE.parent))
     (tmp_path / "main.py").write_bytes((PACKAGE / "__main__.py").read_bytes())
     settings = conf(EXECUTOR, INTERPRETED, SEVERAL, kafka.mount)
     words = ["--master", cluster.url, *settings, "--py-files", archive, tmp_path / "main.py"]
-    said = run([SPARK / "bin" / "spark-submit", *words, "--config", kafka.config, "--out", f"{URI}/submitted"])
+    output = run([SPARK / "bin" / "spark-submit", *words, "--config", kafka.config, "--out", f"{URI}/submitted"])
     assert report(kafka.directory / "submitted") == kafka.alone
-    assert f"{archive}/reconciliation/jobs" in said, "where Spark says that the jobs come from"
+    assert f"{archive}/reconciliation/jobs" in output, "where Spark says that the jobs come from"
 
 
 def test_a_worker_that_is_killed_meanwhile_changes_nothing(cluster: Cluster, kafka: Evidence) -> None:

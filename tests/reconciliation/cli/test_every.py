@@ -59,8 +59,8 @@ class Auditor:
         connection = HTTPConnection("127.0.0.1", self._port, timeout=HANG_S)
         try:
             connection.request("GET", "/verdict")
-            said: dict[str, Any] = json.loads(connection.getresponse().read())
-            return said
+            reply: dict[str, Any] = json.loads(connection.getresponse().read())
+            return reply
         except OSError:
             assert self._process is not None and self._process.poll() is None, self.log
             return {}
@@ -73,8 +73,8 @@ class Auditor:
             more = partial(self._holds_or_says_more, holds, len(self.log))
             until(more, f"{what}; it says {self.verdict()}, after {self.log[-2000:]}")
 
-    def _holds_or_says_more(self, holds: Callable[[dict[str, Any]], object], said: int) -> bool:
-        return bool(holds(self.verdict())) or len(self.log) > said
+    def _holds_or_says_more(self, holds: Callable[[dict[str, Any]], object], length: int) -> bool:
+        return bool(holds(self.verdict())) or len(self.log) > length
 
     @property
     def log(self) -> str:
@@ -85,8 +85,8 @@ class Auditor:
         words = (*self._places[:2], "--out", directory)
         done = subprocess.run([REALMGATE, "reconcile", *words], capture_output=True, timeout=5 * HANG_S, check=False)
         assert done.returncode in (0, 1), done.stderr
-        found: dict[str, Any] = json.loads((directory / "manifest.json").read_text())
-        return found
+        manifest: dict[str, Any] = json.loads((directory / "manifest.json").read_text())
+        return manifest
 
 
 def use(gateway: GatewayProcess, *words: str) -> None:
@@ -104,18 +104,18 @@ def test_verdicts_go_on_over_a_kill_and_say_what_one_over_all_says(
     auditor = Auditor(gateway, tmp_path)
 
     def is_later(than_us: int) -> Callable[[dict[str, Any]], object]:
-        return lambda said: said.get("at_us", 0) > than_us
+        return lambda reply: reply.get("at_us", 0) > than_us
 
     use(gateway, "send", "orders", "--count", "20")
     with auditor.running():
-        auditor.await_("a verdict", lambda said: said.get("verdict") == "clean")
+        auditor.await_("a verdict", lambda reply: reply.get("verdict") == "clean")
         first = auditor.verdict()
         use(gateway, "receive", "orders", "--count", "5")
         auditor.await_("the next verdict", is_later(first["at_us"]))
         assert auditor.end(signal.SIGKILL) == -signal.SIGKILL
     use(gateway, "send", "orders", "--count", "10")
     with auditor.running():
-        auditor.await_("a verdict of the next process", lambda said: said.get("verdict") == "clean")
+        auditor.await_("a verdict of the next process", lambda reply: reply.get("verdict") == "clean")
         states = [file.name for file in auditor.state.iterdir() if file.name.startswith("state-")]
         assert [name > "state-000002" for name in states] == [True], "it went on from the state of the killed one"
         use(gateway, "receive", "orders", "--count", "5")
@@ -139,13 +139,13 @@ def test_it_goes_on_when_kafka_is_back(tmp_path: Path) -> None:
         assert gateway.stop() == 0
         auditor = Auditor(gateway, tmp_path)
         with auditor.running():
-            auditor.await_("a verdict", lambda said: said.get("verdict") == "clean")
+            auditor.await_("a verdict", lambda reply: reply.get("verdict") == "clean")
             broker.kill()
-            auditor.await_("rounds that fail", lambda said: said.get("failed", {}).get("rounds", 0) >= 2)
+            auditor.await_("rounds that fail", lambda reply: reply.get("failed", {}).get("rounds", 0) >= 2)
             before = auditor.verdict()
             assert before["verdict"] == "clean" and broker.bootstrap in before["failed"]["why"], before
             broker.restart()
-            auditor.await_("a later verdict", lambda said: said["at_us"] > before["at_us"] and "failed" not in said)
+            auditor.await_("a later verdict", lambda reply: reply["at_us"] > before["at_us"] and "failed" not in reply)
             assert auditor.verdict()["verdict"] == "clean"
             assert auditor.end(signal.SIGTERM) == 0
     finally:

@@ -45,7 +45,7 @@ def test_a_folder_keeps_files(folder: Folder, tmp_path: Path) -> None:
     assert (folder.read("a"), folder.read("none")) == (b"two", None)
     folder.move("b", folder / "x" / "y")
     assert ((folder / "x" / "y").fetched() / "d" / "e").read_bytes() == b"four"
-    assert {each.name for each in (tmp_path / "kept" / "x" / "y").iterdir() if each.name[0] != "."} == {"c", "d"}
+    assert {path.name for path in (tmp_path / "kept" / "x" / "y").iterdir() if path.name[0] != "."} == {"c", "d"}
     for name in ("a", "x", "never"):
         folder.remove(name)
     assert folder.names() == []
@@ -57,10 +57,10 @@ def test_records_of_reconciliations_are_kept_there(folder: Folder, monkeypatch: 
     assert kept.read(history).records == ()
     for day in range(3):
         kept.keep(history, record(lost(*range(day + 1)), day=day))
-    assert [one.messages for one in kept.read(history).records] == [2, 3]
+    assert [entry.messages for entry in kept.read(history).records] == [2, 3]
     name = kept.keep(history, record(day=3))
     history.write(name, b"{")
-    assert [one.name for one in kept.read(history).damaged] == [name]
+    assert [entry.name for entry in kept.read(history).damaged] == [name]
 
 
 def test_a_file_is_whole_or_as_it_was(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,11 +29,11 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_a_line_a_run_with_its_trend(out: Path) -> None:
-    code, told = history("--out", str(out))
-    head, *lines = told.splitlines()
+    code, output = history("--out", str(out))
+    head, *lines = output.splitlines()
     assert code == 0 and head == f"{out}/history: 4 records; the newest 366 are kept."
-    said = [line.replace("not clean", "not-clean").split()[3:] for line in lines[1:]]
-    assert said == [
+    rows = [line.replace("not clean", "not-clean").split()[3:] for line in lines[1:]]
+    assert rows == [
         ["clean", "0", "0", "0", "-", "-", "-", "close", "all"],
         ["not-clean", "1", "2", "0", "1", "0", "0", "close", "all"],
         ["not-clean", "2", "4", "0", "1", "1", "0", "close", "all"],
@@ -42,24 +42,24 @@ def test_a_line_a_run_with_its_trend(out: Path) -> None:
 
 
 def test_for_programs(out: Path) -> None:
-    code, told = history("--history-in", str(out / "history"), "--json")
-    found = json.loads(told)
-    assert (code, found["v"], found["kept"], found["damaged"]) == (0, 1, 366, [])
-    third = found["runs"][2]
+    code, output = history("--history-in", str(out / "history"), "--json")
+    document = json.loads(output)
+    assert (code, document["v"], document["kept"], document["damaged"]) == (0, 1, 366, [])
+    third = document["runs"][2]
     assert third["verdict"] == "not clean" and third["since"]["counts"]["grown"] == 1
     [grown] = third["since"]["grown"]
     assert (grown["class"], grown["node"], grown["messages"], grown["more"]) == ("P1", "orders", 3, 1)
-    assert found["runs"][0]["since"]["before"] is None
+    assert document["runs"][0]["since"]["before"] is None
 
 
 def test_a_damaged_record_is_named_and_makes_the_exit_code_1(out: Path) -> None:
     name = sorted((out / "history").iterdir())[2]
     name.write_bytes(name.read_bytes().replace(b'"bills"', b'"other"'))
-    code, told = history("--out", str(out))
-    assert code == 1 and f"{name} is damaged: its content does not have the digest" in told
-    assert told.count("not clean") == 2
-    code, told = history("--out", str(out), "--json")
-    assert code == 1 and json.loads(told)["damaged"][0]["file"] == name.name
+    code, output = history("--out", str(out))
+    assert code == 1 and f"{name} is damaged: its content does not have the digest" in output
+    assert output.count("not clean") == 2
+    code, output = history("--out", str(out), "--json")
+    assert code == 1 and json.loads(output)["damaged"][0]["file"] == name.name
 
 
 def test_a_directory_without_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,13 +68,13 @@ def test_a_directory_without_records(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--history"], "--history wants --out DIR or --history-in DIR"),
         (["--json", "--config", "f", "--out", "d"], "--json goes with --history"),
     ],
 )
-def test_words_that_make_no_sense(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_make_no_sense(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         commands.main(words)
-    assert left.value.code == 2 and said in capsys.readouterr().err
+    assert left.value.code == 2 and message in capsys.readouterr().err

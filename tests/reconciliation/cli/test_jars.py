@@ -79,7 +79,7 @@ def test_a_realm_on_kafka_is_not_read_without_them(tmp_path: Path, capsys: pytes
 
 def test_fetched_are_the_listed_ones_under_their_names(tmp_path: Path, registry: Path) -> None:
     assert fetch(tmp_path / "fetched") == 0
-    assert {each.name for each in (tmp_path / "fetched").iterdir()} == {jar.file for jar in JARS}
+    assert {path.name for path in (tmp_path / "fetched").iterdir()} == {jar.file for jar in JARS}
 
 
 def test_fetched_is_what_is_not_there(tmp_path: Path, jars: Path, registry: Path) -> None:
@@ -106,7 +106,7 @@ def test_fetching_from_a_registry_that_has_none_says_where_to_name_another(
 ) -> None:
     shutil.rmtree(registry)
     assert fetch(tmp_path / "fetched") == 2
-    said = capsys.readouterr().err
-    assert f"{JARS[0].group}#{JARS[0].artifact};{JARS[0].version}: not found" in said
-    assert "spark.jars.ivySettings" in said and "DEFAULT_ARTIFACT_REPOSITORY" in said
+    errors = capsys.readouterr().err
+    assert f"{JARS[0].group}#{JARS[0].artifact};{JARS[0].version}: not found" in errors
+    assert "spark.jars.ivySettings" in errors and "DEFAULT_ARTIFACT_REPOSITORY" in errors
     assert not (tmp_path / "fetched").exists()

@@ -30,9 +30,9 @@ def get(port: int, path: str) -> tuple[int, str, str]:
     connection = HTTPConnection("127.0.0.1", port, timeout=HANG_S)
     connection.request("GET", path)
     answer = connection.getresponse()
-    found = answer.status, answer.headers["Content-Type"], answer.read().decode()
+    reply = answer.status, answer.headers["Content-Type"], answer.read().decode()
     connection.close()
-    return found
+    return reply
 
 
 def test_there_is_a_verdict_once_there_was_a_round() -> None:

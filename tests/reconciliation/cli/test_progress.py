@@ -35,15 +35,15 @@ BUSY, WAITING = Work(1, 0, 4, 1, 1), Work(1, 0, 4, 0, 0)
 
 
 def test_the_tasks_that_remain_are_shown_while_spark_works(session: SparkSession) -> None:
-    said: list[str] = []
-    with Progress(SparkWork(session), "reconcile", STEPS, said.append, OFTEN_S) as progress:
+    lines: list[str] = []
+    with Progress(SparkWork(session), "reconcile", STEPS, lines.append, OFTEN_S) as progress:
         progress.begin("sleeping")
         session.range(0, 4, 1, 4).select(F.expr(SLEEPS)).collect()
         progress.end("done")
-    assert re.fullmatch(rf"reconcile: +\d+\.\d s  1 of {STEPS}  sleeping\n", said[0])
-    assert re.fullmatch(r"reconcile: +\d+\.\d s  done\n", said[-1])
-    remain = [int(found[1]) for line in said if (found := re.search(r"s: (\d) of 4 tasks of this query remain", line))]
-    assert remain == sorted(remain, reverse=True) and {3, 2} <= {*remain}, said
+    assert re.fullmatch(rf"reconcile: +\d+\.\d s  1 of {STEPS}  sleeping\n", lines[0])
+    assert re.fullmatch(r"reconcile: +\d+\.\d s  done\n", lines[-1])
+    remain = [int(match[1]) for line in lines if (match := re.search(r"s: (\d) of 4 tasks of this query remain", line))]
+    assert remain == sorted(remain, reverse=True) and {3, 2} <= {*remain}, lines
 
 
 @dataclass(slots=True)
@@ -61,38 +61,38 @@ class Told:
 
 
 def test_what_a_step_notes_comes_before_what_spark_says() -> None:
-    said: list[str] = []
-    with Progress(Told(BUSY), "reconcile", STEPS, said.append, OFTEN_S) as progress:
+    lines: list[str] = []
+    with Progress(Told(BUSY), "reconcile", STEPS, lines.append, OFTEN_S) as progress:
         progress.begin("one")
         progress.note("7 remain")
-        until(lambda: "7 remain" in said[-1], "the note")
+        until(lambda: "7 remain" in lines[-1], "the note")
         progress.begin("two")
-        until(lambda: BUSY.words in said[-1], "Spark's words")
-    assert not any(BUSY.words in line for line in said[: [" two" in line for line in said].index(True)])
+        until(lambda: BUSY.words in lines[-1], "Spark's words")
+    assert not any(BUSY.words in line for line in lines[: [" two" in line for line in lines].index(True)])
 
 
 def test_nothing_is_shown_once_it_has_ended() -> None:
-    said: list[str] = []
-    with Progress(Told(None), "reconcile", STEPS, said.append, OFTEN_S) as progress:
+    lines: list[str] = []
+    with Progress(Told(None), "reconcile", STEPS, lines.append, OFTEN_S) as progress:
         progress.begin("one")
-        until(lambda: len(said) > 2, "two looks")
+        until(lambda: len(lines) > 2, "two looks")
         progress.end("done")
         until(lambda: not progress._ticks.is_alive(), "the end")
-    assert said[-1].endswith("  done\n")
+    assert lines[-1].endswith("  done\n")
 
 
 def test_a_query_that_no_executor_takes_is_ended() -> None:
     """Spark itself would wait for ever. One that gets on is not, however long it takes."""
-    said: list[str] = []
+    lines: list[str] = []
     worker = Told(BUSY)
-    with Progress(worker, "what-if", 3, said.append, OFTEN_S, 5 * OFTEN_S) as progress:
+    with Progress(worker, "what-if", 3, lines.append, OFTEN_S, 5 * OFTEN_S) as progress:
         progress.begin("one")
-        until(lambda: len(said) > 12, "more looks than are allowed without a task")
+        until(lambda: len(lines) > 12, "more looks than are allowed without a task")
         assert not worker.cancelled
         worker.now = WAITING
         until(lambda: worker.cancelled, "the end of the query")
-    assert any("4 of 4 tasks of this query remain; no task runs" in line for line in said)
-    assert any("Spark has no executor; look at the master" in line for line in said)
+    assert any("4 of 4 tasks of this query remain; no task runs" in line for line in lines)
+    assert any("Spark has no executor; look at the master" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_a_run_names_its_steps_in_order(
     realm = Realm("embedded", "um", path=tmp_path / "realm")
     folder = LocalFolder(tmp_path / "out")
     commands.run(session, realm, landing.extent_of(realm), Window(), folder, io.StringIO())
-    said = capsys.readouterr().err
-    assert re.findall(rf"s  (\d) of {STEPS}  ", said) == [str(number) for number in range(1, STEPS + 1)]
-    assert said.splitlines()[-1].endswith(" s  done")
+    output = capsys.readouterr().err
+    assert re.findall(rf"s  (\d) of {STEPS}  ", output) == [str(number) for number in range(1, STEPS + 1)]
+    assert output.splitlines()[-1].endswith(" s  done")
 
 
 def test_a_what_if_names_its_steps_in_order(
@@ -139,9 +139,9 @@ def test_a_what_if_names_its_steps_in_order(
     realm = Realm("embedded", "um", path=tmp_path / "realm")
     question = Question("the same", ExpandedTables(load_tables(profile="extended").expanded()))
     what_if.run(session, realm, landing.extent_of(realm).only("um", what_if.KINDS), question, tmp_path / "out")
-    said = capsys.readouterr().err
-    assert re.findall(rf"what-if: +\d+\.\d s  (\d) of {what_if.STEPS}  ", said) == ["1", "2", "3"]
-    assert said.splitlines()[-1].endswith(" s  done")
+    output = capsys.readouterr().err
+    assert re.findall(rf"what-if: +\d+\.\d s  (\d) of {what_if.STEPS}  ", output) == ["1", "2", "3"]
+    assert output.splitlines()[-1].endswith(" s  done")
 
 
 def test_a_what_if_that_no_executor_takes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

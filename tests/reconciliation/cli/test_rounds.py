@@ -42,8 +42,8 @@ class Played:
 
     @property
     def verdict(self) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads((self.out.path / "verdict.json").read_text())
-        return said
+        content: dict[str, Any] = json.loads((self.out.path / "verdict.json").read_text())
+        return content
 
     def metric(self, name: str) -> dict[str, float]:
         lines = (self.out.path / "verdict.prom").read_text().splitlines()

@@ -25,8 +25,8 @@ from tests.reconciliation.world import World
 
 def known(out: Path, finding: str) -> None:
     """It is acknowledged by the command."""
-    said = ("--until", "2099-12-31", "--by", "ann", "--reason", "INC-4711", "--out", str(out))
-    assert commands.main(["--acknowledge", finding, *said], io.StringIO()) == 0
+    options = ("--until", "2099-12-31", "--by", "ann", "--reason", "INC-4711", "--out", str(out))
+    assert commands.main(["--acknowledge", finding, *options], io.StringIO()) == 0
 
 
 def test_only_what_is_new_is_named(session: SparkSession, tmp_path: Path) -> None:
@@ -42,9 +42,9 @@ def test_only_what_is_new_is_named(session: SparkSession, tmp_path: Path) -> Non
     def again() -> tuple[int, str]:
         """By the command, but for its session. What was landed is read again: the ends of topics tell of no loss."""
         out.remove("landed")
-        text, said = io.StringIO(), read_acknowledged(None, out)
+        text, entries = io.StringIO(), read_acknowledged(None, out)
         extent = landing.extent_of(realm)
-        code = commands.run(session, realm, extent, Window(), out, text, earlier=Earlier(None, True, said))
+        code = commands.run(session, realm, extent, Window(), out, text, earlier=Earlier(None, True, entries))
         session.catalog.clearCache()
         return code, text.getvalue()
 
@@ -53,22 +53,22 @@ def test_only_what_is_new_is_named(session: SparkSession, tmp_path: Path) -> Non
         planting.delete(realm.path, orders.topic, sent[index].eid)
 
     lose(3)
-    code, told = again()
-    assert code == 1 and "1 finding new." in told
+    code, output = again()
+    assert code == 1 and "1 finding new." in output
     known(tmp_path / "out", kept.read(out / "history").records[-1].findings[0].id)
-    code, told = again()
-    assert code == 0 and told.startswith("Verdict: CLEAN BUT FOR 1 ACKNOWLEDGED.") and "by ann, until 2099-" in told
-    assert "1 finding the same as before: 1 message, not named here." in told
-    assert "Exit code 0: nothing is new since the reconciliation before; the verdict is clean but for 1" in told
+    code, output = again()
+    assert code == 0 and output.startswith("Verdict: CLEAN BUT FOR 1 ACKNOWLEDGED.") and "by ann, until 2099-" in output
+    assert "1 finding the same as before: 1 message, not named here." in output
+    assert "Exit code 0: nothing is new since the reconciliation before; the verdict is clean but for 1" in output
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert (manifest["verdict"], manifest["clean"]) == ("clean but for acknowledged", False)
     assert manifest["classes"][0]["acknowledged"] == manifest["acknowledged"]["messages"] == 1
     lose(1)
-    code, told = again()
-    assert code == 1 and "1 \u00d7 lost write (P1). Besides, 1 is acknowledged." in told
-    assert "grown  P1-" in told and "2 messages: answered stored" in told and "1 more than before" in told
-    assert "It has grown: 1 of 2 are not acknowledged, and count" in told
-    assert [one.verdict for one in kept.read(out / "history").records] == [
+    code, output = again()
+    assert code == 1 and "1 \u00d7 lost write (P1). Besides, 1 is acknowledged." in output
+    assert "grown  P1-" in output and "2 messages: answered stored" in output and "1 more than before" in output
+    assert "It has grown: 1 of 2 are not acknowledged, and count" in output
+    assert [record.verdict for record in kept.read(out / "history").records] == [
         "not clean", "clean but for acknowledged", "not clean",
     ]  # fmt: skip
     assert json.loads((tmp_path / "out" / "since-last.json").read_text())["grown"][0]["more"] == 1

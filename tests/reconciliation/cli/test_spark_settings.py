@@ -16,8 +16,8 @@ SCRATCH = Path("/nowhere/scratch")
 FOR_ONE_MACHINE = {"spark.driver.host", "spark.driver.bindAddress"}
 
 
-def told(asked: Asked, submitted: Mapping[str, str] | None = None, offsets: int = 0, *jars: str) -> dict[str, str]:
-    wanted = checked(asked, submitted)
+def told(options: Asked, submitted: Mapping[str, str] | None = None, offsets: int = 0, *jars: str) -> dict[str, str]:
+    wanted = checked(options, submitted)
     paths = [Path(jar) for jar in jars]
     return settings(wanted, submitted, scratch=SCRATCH, offsets=offsets, jars=paths, cores=2)
 
@@ -40,17 +40,17 @@ def test_a_named_master_gets_nothing_that_only_one_machine_needs() -> None:
 
 def test_a_setting_of_the_command_line_comes_before_ours() -> None:
     wanted = {"spark.driver.memory": "9g", "spark.sql.shuffle.partitions": "7", "spark.executor.cores": "3"}
-    asked = told(Asked(None, wanted))
-    assert wanted.items() <= asked.items()
+    conf = told(Asked(None, wanted))
+    assert wanted.items() <= conf.items()
     assert told(Asked(None, {"spark.master": "local[5]"}))["spark.master"] == "local[5]"
 
 
 def test_a_list_of_the_command_line_is_added_to_ours() -> None:
     more = {"spark.jars": "s3a://x/y.jar", "spark.driver.extraJavaOptions": "-Dmine=1"}
-    asked = told(Asked(None, more), None, 0, "/jars/a.jar", "/jars/b.jar")
-    assert asked["spark.jars"] == "/jars/a.jar,/jars/b.jar,s3a://x/y.jar"
-    assert asked["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:")
-    assert asked["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
+    conf = told(Asked(None, more), None, 0, "/jars/a.jar", "/jars/b.jar")
+    assert conf["spark.jars"] == "/jars/a.jar,/jars/b.jar,s3a://x/y.jar"
+    assert conf["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:")
+    assert conf["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
 
 
 def test_what_spark_submit_has_set_stays() -> None:
@@ -63,15 +63,15 @@ def test_what_spark_submit_has_set_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("options", "words"),
     [
         (Asked("spark://there:7077"), "--master spark://there:7077: spark-submit has set spark.master=yarn"),
         (Asked(None, {"spark.app.name": "x"}), "--conf spark.app.name=x: spark-submit has set spark.app.name=y"),
     ],
 )
-def test_what_spark_submit_has_set_is_not_contradicted(asked: Asked, words: str) -> None:
+def test_what_spark_submit_has_set_is_not_contradicted(options: Asked, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
-        checked(asked, {"spark.master": "yarn", "spark.app.name": "y"})
+        checked(options, {"spark.master": "yarn", "spark.app.name": "y"})
     assert checked(Asked("yarn"), {"spark.master": "yarn"}) == {"spark.master": "yarn"}, "the same may be said twice"
 
 

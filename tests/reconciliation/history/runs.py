@@ -26,18 +26,18 @@ def lost(*eids: int, **other: Any) -> list[dict[str, Any]]:
 
 
 def causes(rows: Iterable[dict[str, Any]]) -> list[Cause]:
-    found = Causes({})
-    for each in rows:
-        found.add(each)
-    return found.all()
+    findings = Causes({})
+    for entry in rows:
+        findings.add(entry)
+    return findings.all()
 
 
 def record(rows: Iterable[dict[str, Any]] = (), day: int = 0, **other: Any) -> Record:
-    found = causes(rows)
+    flaws = causes(rows)
     books = {"difference": 0, "unseen": 0, "lines": {}}
     given: dict[str, Any] = {
-        "at_us": AT_US + day * DAY_US, "verdict": "not clean" if found else "clean", "sentence": "so", "complete": True,
+        "at_us": AT_US + day * DAY_US, "verdict": "not clean" if flaws else "clean", "sentence": "so", "complete": True,
         "window": {"since_us": BEGINNING, "until_us": END}, "realm": {"um.realm": "a", "um.journal": "b"},
-        "classes": {}, "findings": found, "books": books, "sources": {"last_us": AT_US},
+        "classes": {}, "findings": flaws, "books": books, "sources": {"last_us": AT_US},
     }  # fmt: skip
     return Record(**{**given, **other})

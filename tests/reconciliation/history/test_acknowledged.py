@@ -35,24 +35,24 @@ def written(cause: Cause, content: bytes | None = None, until: date = TODAY, rea
     return with_entry(content, FILE, cause, until, "ann", reason)
 
 
-def known(found: list[Cause], content: bytes, day: date = TODAY) -> list[Known]:
+def known(findings: list[Cause], content: bytes, day: date = TODAY) -> list[Known]:
     at_us = AT_US + (day - TODAY).days * 86_400_000_000
-    return applied(found, parse(content, FILE), at_us)
+    return applied(findings, parse(content, FILE), at_us)
 
 
 def test_an_entry_is_read() -> None:
-    [one] = parse(ENTRY.encode(), FILE).entries
-    assert (one.id, one.until, one.by, one.members.parts()) == (
+    [entry] = parse(ENTRY.encode(), FILE).entries
+    assert (entry.id, entry.until, entry.by, entry.members.parts()) == (
         "P1-0123456789", date(2026, 12, 31), "ann", ["17-19", "33"],
     )  # fmt: skip
-    assert (one.line, one.last) == (2, 8)
+    assert (entry.line, entry.last) == (2, 8)
 
 
 def test_the_file_of_the_document_is_one() -> None:
     text = (Path(__file__).parents[3] / "docs" / "reconciliation.md").read_text()
     [snippet] = re.findall(r"```\n(acknowledged:\n.*?)```", text, re.DOTALL)
-    [one] = parse(snippet.encode(), FILE).entries
-    assert (one.members.count, one.by) == (3, "ann")
+    [entry] = parse(snippet.encode(), FILE).entries
+    assert (entry.members.count, entry.by) == (3, "ann")
 
 
 @pytest.mark.parametrize("content", ["", "# none\n", "acknowledged:\n", "acknowledged: {}\n"])
@@ -91,20 +91,20 @@ def test_a_file_may_say_nothing(content: str) -> None:
 )
 def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: int, wrong: str) -> None:
     assert old in ENTRY
-    with pytest.raises(SettingsError) as found:
+    with pytest.raises(SettingsError) as error:
         parse(ENTRY.replace(old, new, 1).encode(), FILE)
-    first = str(found.value).splitlines()[0]
-    assert first.startswith(f"{FILE}:{line}: ") and wrong in first, str(found.value)
+    first = str(error.value).splitlines()[0]
+    assert first.startswith(f"{FILE}:{line}: ") and wrong in first, str(error.value)
     assert "; " in first, "and what to do"
 
 
 def test_all_that_is_wrong_is_named_at_once() -> None:
     twice = ENTRY + ENTRY.partition("\n")[2].replace("until: 2026-12-31", "until: soon")
-    with pytest.raises(SettingsError) as found:
+    with pytest.raises(SettingsError) as error:
         parse((twice + ENTRY.partition("\n")[2]).encode(), FILE)
-    said = str(found.value).splitlines()
-    assert [each.partition(": ")[0] for each in said] == [f"{FILE}:10", f"{FILE}:16"]
-    assert said[1].endswith("P1-0123456789 is acknowledged in line 2 already; remove one of the two")
+    lines = str(error.value).splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [f"{FILE}:10", f"{FILE}:16"]
+    assert lines[1].endswith("P1-0123456789 is acknowledged in line 2 already; remove one of the two")
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"acknowledged: [1]\n", b"- acknowledged\n"])
@@ -117,12 +117,12 @@ def test_what_is_written_covers_the_finding_to_the_end_of_its_day() -> None:
     [cause] = causes(lost(17, 18, 19, 33))
     content = written(cause)
     assert content.decode().count("\n") == 12 and "    until: " in content.decode()
-    [one] = known([cause], content)
-    assert (one.covered, cause.open, one.expired, one.has_grown) == (4, 0, False, False)
+    [entry] = known([cause], content)
+    assert (entry.covered, cause.open, entry.expired, entry.has_grown) == (4, 0, False, False)
     [again] = causes(lost(17, 18, 19, 33))
-    [one] = known([again], content, TODAY + timedelta(days=1))
-    assert (one.covered, again.open, one.expired) == (0, 4, True), "it counts again"
-    assert words.named(one).endswith(f"expired after {TODAY}: INC-4711. All of it counts again")
+    [entry] = known([again], content, TODAY + timedelta(days=1))
+    assert (entry.covered, again.open, entry.expired) == (0, 4, True), "it counts again"
+    assert words.named(entry).endswith(f"expired after {TODAY}: INC-4711. All of it counts again")
 
 
 @pytest.mark.parametrize(
@@ -132,17 +132,17 @@ def test_a_finding_that_has_others_counts_with_those(eids: tuple[int, ...], left
     """Three are acknowledged. Fewer, or the same, stay so; what came, also in place of one that went, does not."""
     content = written(causes(lost(1, 2, 3))[0])
     [cause] = causes(lost(*eids))
-    [one] = known([cause], content)
-    assert (cause.open, one.covered, one.has_grown) == (left, len(eids) - left, bool(left))
+    [entry] = known([cause], content)
+    assert (cause.open, entry.covered, entry.has_grown) == (left, len(eids) - left, bool(left))
     if left:
-        assert f"It has grown: {left} of {len(eids)} are not acknowledged, and count" in words.named(one)
+        assert f"It has grown: {left} of {len(eids)} are not acknowledged, and count" in words.named(entry)
 
 
 def test_a_group_counts_from_its_first_message_on() -> None:
-    of: dict[str, Any] = {"run": "1a-0001", "seq": 9, "rule": "accepts", "detail": "outcome released"}
-    content = written(causes([row("A3", count=3, **of)])[0])
+    fields: dict[str, Any] = {"run": "1a-0001", "seq": 9, "rule": "accepts", "detail": "outcome released"}
+    content = written(causes([row("A3", count=3, **fields)])[0])
     for other, left in (({"count": 3}, 0), ({"count": 5}, 2), ({"count": 3, "seq": 12}, 3)):
-        [cause] = causes([row("A3", **{**of, **other})])
+        [cause] = causes([row("A3", **{**fields, **other})])
         known([cause], content)
         assert cause.open == left
 
@@ -150,9 +150,9 @@ def test_a_group_counts_from_its_first_message_on() -> None:
 def test_another_finding_is_not_covered_and_one_that_is_gone_is_named() -> None:
     content = written(causes(lost(1, 2))[0])
     [bills] = causes(lost(1, 2, node="bills", store=8))
-    [one] = known([bills], content)
-    assert (one.cause, bills.open) == (None, 2)
-    assert words.named(one).endswith("It is not found any more: remove the entry, line 4")
+    [entry] = known([bills], content)
+    assert (entry.cause, bills.open) == (None, 2)
+    assert words.named(entry).endswith("It is not found any more: remove the entry, line 4")
 
 
 def test_an_entry_takes_the_place_of_its_own_and_all_else_stays() -> None:

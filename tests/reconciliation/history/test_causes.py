@@ -12,10 +12,10 @@ from tests.reconciliation.history.runs import AT_US, NO_SUCH, causes, lost, row
 
 def test_messages_of_one_cause_are_one_finding() -> None:
     rows = [row(eid=eid, run="1a-0001", seq=eid, at=AT_US + eid, link="l", container="c") for eid in range(3, 8)]
-    [found] = causes(rows)
-    assert ID.fullmatch(found.id) and (found.count, found.open, found.place) == (5, 5, "orders")
-    assert (found.at_first, found.at_last) == (AT_US + 3, AT_US + 7)
-    assert found.examples == rows[:3]
+    [cause] = causes(rows)
+    assert ID.fullmatch(cause.id) and (cause.count, cause.open, cause.place) == (5, 5, "orders")
+    assert (cause.at_first, cause.at_last) == (AT_US + 3, AT_US + 7)
+    assert cause.examples == rows[:3]
 
 
 def test_a_finding_that_grows_keeps_its_name() -> None:
@@ -33,13 +33,13 @@ def test_a_finding_that_grows_keeps_its_name() -> None:
     ],
 )
 def test_another_place_or_cause_is_another_finding(other: dict[str, Any]) -> None:
-    assert len({one.id for one in causes([row(), row(**other)])}) == 2
+    assert len({cause.id for cause in causes([row(), row(**other)])}) == 2
 
 
 def test_the_rule_parts_outcomes_that_it_did_not_decide() -> None:
     rows = [row("A3", rule=rule, run="1a-0001", seq=1) for rule in ("accepts", "releases")]
     assert len(causes(rows)) == 2
-    assert len(causes([{**each, "class": "A1"} for each in rows])) == 1
+    assert len(causes([{**entry, "class": "A1"} for entry in rows])) == 1
 
 
 def test_what_has_no_node_is_of_its_run() -> None:
@@ -50,7 +50,7 @@ def test_what_has_no_node_is_of_its_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("stored at EIDs 4, 9", "stored at EIDs 4, 9, 1,234"),
         ("2 outcomes records missing: n 2 to 3", "12 outcomes records missing: n 2 to 13"),
@@ -58,13 +58,13 @@ def test_what_has_no_node_is_of_its_run() -> None:
         ("since 2026-01-02 03:04:05 UTC", "since 2026-11-12 13:14:15 UTC"),
     ],
 )
-def test_numbers_are_no_part_of_it(one: str, other: str) -> None:
-    assert worded(one) == worded(other) != ""
+def test_numbers_are_no_part_of_it(first: str, other: str) -> None:
+    assert worded(first) == worded(other) != ""
     assert worded(NO_SUCH) == NO_SUCH
 
 
 def test_the_partition_is_named_where_a_node_has_several() -> None:
-    found = Causes({7: "partition 2"})
-    found.add(row(durable="news"))
-    found.add(row(durable="queue", store=9))
-    assert sorted(one.place for one in found.all()) == ["orders", "orders partition 2 news"]
+    findings = Causes({7: "partition 2"})
+    findings.add(row(durable="news"))
+    findings.add(row(durable="queue", store=9))
+    assert sorted(cause.place for cause in findings.all()) == ["orders", "orders partition 2 news"]

@@ -18,12 +18,12 @@ def compared(now: Record, before: Record | None) -> Comparison:
     return compare(now, None if before is None else record_of(before.as_json()))
 
 
-def acknowledged(of: Record, *known: int) -> Record:
+def acknowledged(report: Record, *known: int) -> Record:
     """Its first finding, so many of its EIDs."""
-    [cause, *others] = of.findings
-    left = [each for each in cause.examples if each["eid"] not in known]
-    uncovered = replace(cause.members, eids=[(each["eid"], each["eid"]) for each in left])
-    return replace(of, findings=[replace(cause, uncovered=uncovered, open=uncovered.count), *others])
+    [cause, *others] = report.findings
+    left = [example for example in cause.examples if example["eid"] not in known]
+    uncovered = replace(cause.members, eids=[(example["eid"], example["eid"]) for example in left])
+    return replace(report, findings=[replace(cause, uncovered=uncovered, open=uncovered.count), *others])
 
 
 @pytest.mark.parametrize(
@@ -41,21 +41,21 @@ def acknowledged(of: Record, *known: int) -> Record:
 def test_what_became_of_a_finding(
     before: tuple[int, ...], now: tuple[int, ...], counts: dict[str, int], is_news: bool
 ) -> None:
-    found = compared(record(lost(*now), day=1), record(lost(*before)))
-    assert {name: count for name, count in found.counts.items() if count} == counts
-    assert found.is_news is is_news
+    changes = compared(record(lost(*now), day=1), record(lost(*before)))
+    assert {name: count for name, count in changes.counts.items() if count} == counts
+    assert changes.is_news is is_news
 
 
 def test_without_a_record_before_all_is_new() -> None:
-    found = compared(record(lost(1, 2)), None)
-    assert found.is_news and found.counts["new"] == 1
-    assert since.heading(found) == "No earlier reconciliation to compare with: 1 finding new."
+    changes = compared(record(lost(1, 2)), None)
+    assert changes.is_news and changes.counts["new"] == 1
+    assert since.heading(changes) == "No earlier reconciliation to compare with: 1 finding new."
 
 
 def test_what_the_record_before_left_out_is_new() -> None:
     rows = [row(node=f"node-{number:04d}", store=number) for number in range(1_003)]
-    found = compared(record(rows, day=1), record(rows))
-    assert (found.counts["same"], found.counts["new"]) == (1_000, 3)
+    changes = compared(record(rows, day=1), record(rows))
+    assert (changes.counts["same"], changes.counts["new"]) == (1_000, 3)
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_what_the_record_before_left_out_is_new() -> None:
     ],
 )
 def test_an_acknowledgement_that_ends_is_news(then: tuple[int, ...], now: tuple[int, ...], counts: str) -> None:
-    of = record(lost(1, 2))
-    found = compared(acknowledged(of, *now), acknowledged(of, *then))
-    assert found.counts[counts] == 1
-    assert found.is_news is (counts == "reopened")
+    report = record(lost(1, 2))
+    changes = compared(acknowledged(report, *now), acknowledged(report, *then))
+    assert changes.counts[counts] == 1
+    assert changes.is_news is (counts == "reopened")
 
 
 def test_what_is_new_in_an_acknowledged_finding_is_news() -> None:
     before = acknowledged(record(lost(1, 2)), 1, 2)
-    found = compared(acknowledged(record(lost(1, 2, 3)), 1, 2), before)
-    assert found.is_news and (found.grown[0].more, found.grown[0].counts) == (1, 1)
-    found = compared(acknowledged(record(lost(1, 2, 3)), 1, 2, 3), before)
-    assert not found.is_news and (found.grown[0].more, found.grown[0].counts) == (1, 0)
+    changes = compared(acknowledged(record(lost(1, 2, 3)), 1, 2), before)
+    assert changes.is_news and (changes.grown[0].more, changes.grown[0].counts) == (1, 1)
+    changes = compared(acknowledged(record(lost(1, 2, 3)), 1, 2, 3), before)
+    assert not changes.is_news and (changes.grown[0].more, changes.grown[0].counts) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -93,18 +93,18 @@ def test_what_is_new_in_an_acknowledged_finding_is_news() -> None:
 )
 def test_books_that_do_not_close_are_news_once(books: dict[str, Any], new: int) -> None:
     before = record(books={"difference": 2, "lines": {"orders": 2}, "unseen": 0})
-    found = compared(record(day=1, books={"difference": 2, **books}), before)
-    assert (len(found.books), found.is_news) == (new, bool(new))
+    changes = compared(record(day=1, books={"difference": 2, **books}), before)
+    assert (len(changes.books), changes.is_news) == (new, bool(new))
 
 
 def test_what_stays_is_counted_and_what_is_new_is_named() -> None:
     bills = lost(4, node="bills", store=8)
-    found = compared(record([*lost(1, 2, 3), *bills], day=1), record([*bills, *lost(9, node="gone", store=9)]))
-    told = since.write(found)
-    assert ": 1 new, 0 grown, 1 the same, 1 gone." in told
-    assert " lost write in orders, 3 messages: answered stored; the store has no such event\n" in told
-    assert "1 finding the same as before: 1 message, not named here.\n" in told
-    assert "bills" not in told and f"Gone: {found.gone[0].id}." in told
-    assert since.exit_words(found, "not clean") == "Exit code 1: something is new that is not acknowledged."
+    changes = compared(record([*lost(1, 2, 3), *bills], day=1), record([*bills, *lost(9, node="gone", store=9)]))
+    text = since.write(changes)
+    assert ": 1 new, 0 grown, 1 the same, 1 gone." in text
+    assert " lost write in orders, 3 messages: answered stored; the store has no such event\n" in text
+    assert "1 finding the same as before: 1 message, not named here.\n" in text
+    assert "bills" not in text and f"Gone: {changes.gone[0].id}." in text
+    assert since.exit_words(changes, "not clean") == "Exit code 1: something is new that is not acknowledged."
     quiet = compared(record(bills, day=1), record(bills))
     assert "the verdict is not clean all the same" in since.exit_words(quiet, "not clean")

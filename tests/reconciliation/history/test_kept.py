@@ -20,9 +20,9 @@ from tests.reconciliation.history.runs import causes, lost, record, row
 
 def test_a_record_is_read_as_it_was_written() -> None:
     written = record(lost(1, 2, 9), took_s=1.5, versions={"realmgate": "0.1.0"})
-    found = record_of(written.as_json())
-    [cause] = found.findings
-    assert found.as_json() == written.as_json()
+    copy = record_of(written.as_json())
+    [cause] = copy.findings
+    assert copy.as_json() == written.as_json()
     assert (cause.id, cause.count, cause.open, cause.members.parts()) == (causes(lost(1))[0].id, 3, 3, ["1-2", "9"])
 
 
@@ -30,22 +30,22 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
     folder = LocalFolder(tmp_path / "history")
     for day in range(KEPT + 2):
         keep(folder, record(day=day))
-    found = read(folder)
-    assert len(found.records) == KEPT and found.records[0].at_us == record(day=2).at_us
-    assert [one.at_us for one in found.records] == sorted(one.at_us for one in found.records)
-    assert [one.at_us for one in read(folder, 2).records] == [one.at_us for one in found.records[-2:]]
+    history = read(folder)
+    assert len(history.records) == KEPT and history.records[0].at_us == record(day=2).at_us
+    assert [entry.at_us for entry in history.records] == sorted(entry.at_us for entry in history.records)
+    assert [entry.at_us for entry in read(folder, 2).records] == [entry.at_us for entry in history.records[-2:]]
 
 
 def test_two_at_once_are_both_kept(tmp_path: Path) -> None:
     folder = LocalFolder(tmp_path)
     assert keep(folder, record()) != keep(folder, record(lost(1)))
-    assert [one.verdict for one in read(folder).records] == ["clean", "not clean"]
+    assert [entry.verdict for entry in read(folder).records] == ["clean", "not clean"]
 
 
 def test_findings_beyond_the_bound_are_a_number(tmp_path: Path) -> None:
     many = record([row(node=f"node-{number}", store=number) for number in range(FINDINGS_MAX + 5)])
-    found = record_of(many.as_json())
-    assert (len(found.findings), found.left_out) == (FINDINGS_MAX, 5)
+    copy = record_of(many.as_json())
+    assert (len(copy.findings), copy.left_out) == (FINDINGS_MAX, 5)
 
 
 _KILLED = """
@@ -67,8 +67,8 @@ def test_a_kill_leaves_the_records_that_there_were(tmp_path: Path, step: str) ->
     keep(folder, record())
     done = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), step], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
-    found = read(folder)
-    assert (len(found.records), found.damaged) == (1, [])
+    history = read(folder)
+    assert (len(history.records), history.damaged) == (1, [])
     assert len([*tmp_path.iterdir()]) == 2, "the half is there"
     keep(folder, record(day=1))
     assert len([*tmp_path.iterdir()]) == 3, "it is young: another one may be writing it"
@@ -107,10 +107,10 @@ def test_a_damaged_record_is_named_and_nothing_is_compared_with_an_older_one(
     name = keep(folder, record(lost(1), day=1))
     assert read(folder).before(record(day=2)) is not None
     (tmp_path / name).write_bytes(damage((tmp_path / name).read_bytes()))
-    found = read(folder)
-    assert len(found.records) == 1 and found.before(record(day=2)) is None
-    [said] = found.words_of_damaged()
-    assert said.startswith(f"{tmp_path}/{name} is damaged: ") and words in said and "remove it" in said
+    history = read(folder)
+    assert len(history.records) == 1 and history.before(record(day=2)) is None
+    [sentence] = history.words_of_damaged()
+    assert sentence.startswith(f"{tmp_path}/{name} is damaged: ") and words in sentence and "remove it" in sentence
     keep(folder, record(day=2))
     before = read(folder).before(record(day=3))
     assert before is not None and before.at_us == record(day=2).at_us, "a newer record is whole"

@@ -28,19 +28,19 @@ def test_a_group_is_a_word_with_its_number() -> None:
 
 def test_what_is_missing_and_named_by_words_alone() -> None:
     detail = "2 outcomes records missing: n 2 to 3"
-    [found] = causes([row("Q1", eid=None, node=None, store=None, run="1a-0001", count=2, detail=detail)])
-    assert found.members.parts() == [f"{detail} x2"]
+    [cause] = causes([row("Q1", eid=None, node=None, store=None, run="1a-0001", count=2, detail=detail)])
+    assert cause.members.parts() == [f"{detail} x2"]
 
 
 @pytest.mark.parametrize("eids", [(), (5,), (1, 2, 3, 9), (0, 4, 5, 6, 8, 12)])
 def test_parts_are_read_as_they_were(eids: tuple[int, ...]) -> None:
-    found = of(*eids)
-    assert Members.of(found.parts(), found.count) == found
+    members = of(*eids)
+    assert Members.of(members.parts(), members.count) == members
 
 
 def test_what_one_has_and_another_has_not() -> None:
     """Held against sets, over all pairs of subsets of a small range."""
-    subsets = [each for size in range(6) for each in combinations(range(7), size)]
+    subsets = [subset for size in range(6) for subset in combinations(range(7), size)]
     for some in subsets:
         for others in subsets[::5]:
             left = of(*some).without(of(*others))

@@ -50,9 +50,9 @@ def test_runs_are_known_for_what_they_are(result: Result) -> None:
 
 
 def test_a_record_of_it_is_kept(result: Result) -> None:
-    found = kept.read(LocalFolder(result.out / "history"))
-    [record] = found.records
-    assert (record.verdict, record.complete, list(record.findings)) == ("clean", True, []) and not found.damaged
+    history = kept.read(LocalFolder(result.out / "history"))
+    [record] = history.records
+    assert (record.verdict, record.complete, list(record.findings)) == ("clean", True, []) and not history.damaged
     assert record.classes == {"P5": 3}, "what is no anomaly is a number only"
     assert (record.books["difference"], record.books["accepted"], record.books["stored"]) == (0, 16, 19)
     assert record.sources["runs"] == {"closed": 1, "killed": 1, "live": 1} and not record.sources["unread"]

@@ -25,18 +25,18 @@ def _before(world: World) -> tuple[list[Sent], list[Sent]]:
     run = world.run()
     sent = run.publish(orders, 12)
     run.settle(orders, sent[1:3], "accepted")
-    told = run.publish(news, 10)
-    run.settle(news, told[:8], "accepted", "d")
+    events = run.publish(news, 10)
+    run.settle(news, events[:8], "accepted", "d")
     run.close()
-    return sent, told
+    return sent, events
 
 
-def _after(world: World, told: list[Sent]) -> None:
+def _after(world: World, events: list[Sent]) -> None:
     orders, news = world.queue("orders"), world.channel("news")
     world.runs = 1
     run = world.run()
     run.settle(orders, run.publish(orders, 3)[:1], "accepted")
-    run.settle(news, told[3:6], "accepted", "d")
+    run.settle(news, events[3:6], "accepted", "d")
     run.close()
 
 
@@ -46,30 +46,30 @@ def result(tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Re
     config = directory / "gateway.yaml"
     config.write_text(f"realm: {{kind: embedded, path: {directory / 'realm'}}}\n")
     log = open_embedded(directory / "realm")
-    _, told = _before(World(log, "um"))
+    _, events = _before(World(log, "um"))
     log.close()
     for words in (
         ("queue", "move", "orders", "--to", "dead", "--count", "4"),
         ("queue", "purge", "orders"),
-        ("durable", "seek", "news", "d", "--to", str(told[3].eid)),
-        ("durable", "seek", "news", "e", "--to", str(told[5].eid)),
+        ("durable", "seek", "news", "d", "--to", str(events[3].eid)),
+        ("durable", "seek", "news", "e", "--to", str(events[5].eid)),
         ("node", "delete", "old"),
     ):
         assert cli.run([*words, "--yes", "--config", str(config)]) == 0
     log = open_embedded(directory / "realm")
-    _after(World(log, "um"), told)
+    _after(World(log, "um"), events)
     log.close()
     return reconcile(Realm("embedded", "um", path=directory / "realm"))
 
 
 def test_the_books_close(result: Result) -> None:
     balance = result.manifest["balance"]
-    queues = {(one["node"], one["durable"]): one for one in balance["durables"]}
+    queues = {(durable["node"], durable["durable"]): durable for durable in balance["durables"]}
     orders, dead = queues["orders", "queue"], queues["dead", "queue"]
     assert (orders["entitled"], orders["acknowledged"], orders["moved"], orders["purged"]) == (15, 3, 4, 6)
     assert orders["available"] == 2
     assert (dead["entitled"], dead["available"]) == (4, 4)
-    assert next(one for one in balance["nodes"] if one["node"] == "dead")["copied"] == 4
+    assert next(node for node in balance["nodes"] if node["node"] == "dead")["copied"] == 4
     back, forth = queues["news", "d"], queues["news", "e"]
     assert (back["entitled"], back["acknowledged"], back["available"], back["purged"]) == (10, 6, 4, 0)
     assert (forth["entitled"], forth["acknowledged"], forth["available"], forth["purged"]) == (10, 0, 5, 5)

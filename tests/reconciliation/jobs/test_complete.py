@@ -45,7 +45,7 @@ def bare(payload: bytes) -> bytes:
 
 
 def numbers(seen: list[Seen]) -> list[int]:
-    return [one.field(1) for one in seen]
+    return [transfer.field(1) for transfer in seen]
 
 
 def live(gateway: GatewayProcess) -> None:
@@ -112,11 +112,11 @@ def test_an_embedded_realm(new_gateway: StartGateway, reconcile: Reconcile) -> N
     assert gateway.stop() == 0
     directory = Path(gateway.config_path).parent / "realm"
     log = open_embedded(directory)
-    found: Records = log.control.read_range("um.node.dead", 0, 0, 10)
+    letters: Records = log.control.read_range("um.node.dead", 0, 0, 10)
     log.close()
     check_letters([
         (key.record_key, dict(key.headers), value)
-        for key, value in zip(found.keys, found.values, strict=True)
+        for key, value in zip(letters.keys, letters.values, strict=True)
         if type(key) is HeadedKey and value is not None
     ])  # fmt: skip
     result = reconcile(Realm("embedded", "um", path=directory))
@@ -147,8 +147,8 @@ def records(bootstrap: str, topic: str) -> list[tuple[bytes | None, dict[str, by
         consumer.assign([place])
         consumer.seek_to_beginning(place)
         end = consumer.end_offsets([place])[place]
-        found: list[tuple[bytes | None, dict[str, bytes | None], bytes]] = []
+        entries: list[tuple[bytes | None, dict[str, bytes | None], bytes]] = []
         while consumer.position(place) < end:
             polled = consumer.poll(timeout_ms=500).get(place, [])
-            found += [(each.key, dict(each.headers), each.value) for each in polled]
-    return found
+            entries += [(record.key, dict(record.headers), record.value) for record in polled]
+    return entries

@@ -43,10 +43,10 @@ def test_what_comes_again_to_a_plain_subscriber_is_no_anomaly(new_gateway: Start
     end = log.control.bounds("um.outcomes", 0)[1]
     records = [json.loads(value or b"") for value in log.control.read_range("um.outcomes", 0, 0, end).values]
     log.close()
-    given_back = [each for record in records for each in record["groups"] if each["operation"] == "return"]
+    given_back = [group for record in records for group in record["groups"] if group["operation"] == "return"]
     assert journaled == []
-    assert {(each["durable"], each["answer"]) for each in given_back} == {(None, "done")}
-    assert sum(len(each["seq"]) for each in given_back) == 4 + 4 + 2
+    assert {(group["durable"], group["answer"]) for group in given_back} == {(None, "done")}
+    assert sum(len(group["seq"]) for group in given_back) == 4 + 4 + 2
     result = reconcile(Realm("embedded", "um", path=directory))
     assert (result.classes(), result.code) == ({}, 0), result.text
     assert result.text.startswith("Verdict: CLEAN."), result.text

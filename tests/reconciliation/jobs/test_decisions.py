@@ -38,12 +38,12 @@ def test_decisions_and_errors_are_read_over(new_gateway: StartGateway, reconcile
     assert gateway.stop() == 0
     directory = Path(gateway.config_path).parent / "realm"
     log = open_embedded(directory)
-    told = log.control.read_range("um.outcomes", 0, 0, 1000)
+    outcomes = log.control.read_range("um.outcomes", 0, 0, 1000)
     log.close()
     records: dict[int, dict[str, Any]] = {
-        offset: orjson.loads(value) for offset, value in zip(told.offsets, told.values, strict=True) if value
+        offset: orjson.loads(value) for offset, value in zip(outcomes.offsets, outcomes.values, strict=True) if value
     }
-    whats = {one["what"] for record in records.values() for one in record.get("decisions", ())}
+    whats = {decision["what"] for record in records.values() for decision in record.get("decisions", ())}
     assert {"attach", "declare", "commit"} <= whats
     assert any(group.get("errors") for record in records.values() for group in record["groups"])
     result = reconcile(Realm("embedded", "um", path=directory))

@@ -26,7 +26,7 @@ def fill(world: World) -> None:
     stale, small, done = world.queue("stale"), world.queue("small", Properties(capacity_events=3)), world.queue("done")
     sent = run.publish(stale, 6, ttl="T1")
     run.settle(stale, sent[:1], "accepted")
-    run.journal(stale, "queue", "expired", [one.eid for one in sent[1:3]], [0, 0], False, "ttl")
+    run.journal(stale, "queue", "expired", [event.eid for event in sent[1:3]], [0, 0], False, "ttl")
     run.journal(stale, "queue", "expired", [sent[3].eid], [0], False, "ttl", dead)
     news = world.channel("news")
     heard = run.publish(news, 3)
@@ -51,17 +51,17 @@ def result(tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Re
 
 
 def test_a_letter_is_in_the_books_of_both_nodes(result: Result) -> None:
-    nodes = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
+    nodes = {node["node"]: node for node in result.manifest["balance"]["nodes"]}
     dead, orders = nodes["dead"], nodes["orders"]
     assert (dead["copied"], dead["stored"], dead["accepted"]) == (4, 4, 0)
     assert (orders["copied"], orders["stored"], orders["accepted"]) == (0, 8, 8)
-    queues = {one["node"]: one for one in result.manifest["balance"]["durables"]}
+    queues = {durable["node"]: durable for durable in result.manifest["balance"]["durables"]}
     assert (queues["orders"]["acknowledged"], queues["orders"]["dead_lettered"]) == (2, 4)
     assert (queues["dead"]["entitled"], queues["dead"]["available"]) == (4, 4)
 
 
 def test_what_the_realm_ended_by_itself_is_in_the_books(result: Result) -> None:
-    queues = {one["node"]: one for one in result.manifest["balance"]["durables"]}
+    queues = {durable["node"]: durable for durable in result.manifest["balance"]["durables"]}
     stale, small, done = queues["stale"], queues["small"], queues["done"]
     assert (stale["acknowledged"], stale["expired"], stale["available"]) == (1, 3, 2)
     assert (queues["news"]["filtered"], queues["news"]["available"]) == (1, 2)

@@ -30,7 +30,7 @@ def cut(place: Place, node: Node, end: int) -> None:
 
 def consumed(world: World, run: GatewayRun, node: Node, count: int) -> list[Sent]:
     """Published one by one, then acknowledged."""
-    sent = [each for _ in range(count) for each in run.publish(node, 1)]
+    sent = [event for _ in range(count) for event in run.publish(node, 1)]
     run.settle(node, sent, "accepted")
     run.turn()
     return sent
@@ -46,19 +46,19 @@ def test_what_a_later_run_stored_under_acknowledged_eids(place: Place, reconcile
     with place.world() as world:
         world.runs = 1
         orders, run = world.queue("orders"), world.run()
-        again = [each for _ in range(6) for each in run.publish(orders, 1)]
+        again = [event for _ in range(6) for event in run.publish(orders, 1)]
         run.settle(orders, again[4:5], "accepted")
         run.close()
-    assert [one.eid for one in again[:4]] == [one.eid for one in first[2:]]
+    assert [event.eid for event in again[:4]] == [event.eid for event in first[2:]]
     result = reconcile(place.realm)
     assert result.classes() == {"P1": 4, "A13": 4}
     assert (result.manifest["verdict"], result.code) == ("not clean", 1)
-    tags = [f"{orders.store}:{one.eid}" for one in again[:4]]
-    found = result.examples("A13", "orders")
-    assert [(row["tag"], row["seq"], row["durable"]) for row in found] == [
-        (tag, one.seq, "queue") for tag, one in zip(tags, again, strict=False)
+    tags = [f"{orders.store}:{event.eid}" for event in again[:4]]
+    rows = result.examples("A13", "orders")
+    assert [(row["tag"], row["seq"], row["durable"]) for row in rows] == [
+        (tag, event.seq, "queue") for tag, event in zip(tags, again, strict=False)
     ]
-    assert all("before the run that stored it had begun" in row["detail"] for row in found)
+    assert all("before the run that stored it had begun" in row["detail"] for row in rows)
     [queue] = result.manifest["balance"]["durables"]
     assert (queue["entitled"], queue["acknowledged"], queue["early"], queue["available"]) == (8, 3, 4, 1)
     assert result.manifest["balance"]["difference"] == 0
@@ -73,14 +73,14 @@ def test_what_the_same_run_stored_under_acknowledged_eids(place: Place, reconcil
     cut(place, orders, first[2].eid)
     with place.world() as world:
         run.world = world
-        again = [each for _ in range(5) for each in run.publish(orders, 1)]
+        again = [event for _ in range(5) for event in run.publish(orders, 1)]
         run.settle(orders, again[4:], "accepted")
         run.close()
     result = reconcile(place.realm)
     assert result.classes() == {"P1": 4, "A13": 4}
-    assert [row["seq"] for row in result.examples("A13")] == [one.seq for one in again[:4]]
+    assert [row["seq"] for row in result.examples("A13")] == [event.seq for event in again[:4]]
     assert all("of the same run, given before its own" in row["detail"] for row in result.examples("A13"))
-    assert [row["tag"] for row in result.examples("P1")] == [f"{orders.store}:{one.eid}" for one in first[2:]]
+    assert [row["tag"] for row in result.examples("P1")] == [f"{orders.store}:{event.eid}" for event in first[2:]]
     assert result.manifest["balance"]["difference"] == 0
 
 
@@ -97,7 +97,7 @@ def test_a_truncation_that_the_realm_noticed_is_no_anomaly_of_the_journal(place:
         world.runs = 1
         orders, run = world.queue("orders"), world.run()
         run.truncated(orders, "queue", first[2].eid, first[-1].eid)
-        again = [each for _ in range(4) for each in run.publish(orders, 1)]
+        again = [event for _ in range(4) for event in run.publish(orders, 1)]
         run.settle(orders, again[:1], "accepted")
         run.close()
     result = reconcile(place.realm)

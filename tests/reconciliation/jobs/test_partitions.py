@@ -54,11 +54,11 @@ def test_every_store_is_reconciled(new_gateway: StartGateway, reconcile: Reconci
         peer.consumer(frames.source("wide", durable=2, capability="topic"), credit=COUNT, handle=3, name="news")
         assert len(peer.receive(10, handle=3)) == 10
     assert gateway.stop() == 0
-    said = gateway.settings["realm"]
+    settings = gateway.settings["realm"]
     if kind == "embedded":
-        realm = Realm("embedded", "um", path=Path(said["path"]))
+        realm = Realm("embedded", "um", path=Path(settings["path"]))
     else:
-        realm = Realm("kafka", said["prefix"], bootstrap=said["bootstrap"])
+        realm = Realm("kafka", settings["prefix"], bootstrap=settings["bootstrap"])
     result = reconcile(realm)
     assert result.text.startswith("Verdict: CLEAN."), result.text
     assert result.manifest["balance"]["difference"] == 0

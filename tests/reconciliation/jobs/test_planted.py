@@ -97,9 +97,9 @@ class Planted:
     def _indeterminate(self, run: GatewayRun) -> None:
         """Answers that never came, told as such; and what a killed run never told."""
         node = self.nodes["p5"]
-        found, absent, untold = run.number(1), run.number(1), run.number(2)
-        eids = run.store(node, found)
-        run.tell_publish(node, found, [-1], "indeterminate")
+        present, absent, untold = run.number(1), run.number(1), run.number(2)
+        eids = run.store(node, present)
+        run.tell_publish(node, present, [-1], "indeterminate")
         run.tell_publish(node, absent, [-1], "indeterminate")
         run.turn()
         eids += run.store(node, untold)
@@ -136,7 +136,7 @@ class Planted:
         """The journal loses the end of one event each; the consumer of `a5` was never told either."""
         forgotten = {self.seqs["a1"][1], self.seqs["a1-discard"][1], self.seqs["a5"][1]}
         for entry in record["entries"]:
-            entry["runs"] = [one for one in entry["runs"] if one[2] not in forgotten]
+            entry["runs"] = [run for run in entry["runs"] if run[2] not in forgotten]
         return record
 
     def _outcomes(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -200,30 +200,30 @@ CASES = [
 def test_it_is_named_with_its_tag(
     planted: Planted, result: Result, name: str, code: str, index: int | None, words: str
 ) -> None:
-    found = result.examples(code, name)
-    assert found, result.classes()
+    rows = result.examples(code, name)
+    assert rows, result.classes()
     tag = None if index is None else f"{planted.nodes[name].store}:{planted.sent[name][index].eid}"
-    assert tag in [row["tag"] for row in found]
-    assert words in found[0]["detail"]
+    assert tag in [row["tag"] for row in rows]
+    assert words in rows[0]["detail"]
 
 
 @pytest.mark.parametrize("name", [*NAMES, PLAIN])
 def test_nothing_else_is_named_there(result: Result, name: str) -> None:
     expected = {code for node, code, _, _ in CASES if node == name} | ({"P5"} if name == "p5" else set())
-    named = {one["class"] for one in result.manifest["classes"] if name in one["nodes"]}
+    named = {entry["class"] for entry in result.manifest["classes"] if name in entry["nodes"]}
     assert named == expected
 
 
 def test_indeterminate_answers_are_resolved(planted: Planted, result: Result) -> None:
-    found = result.examples("P5", "p5")
-    assert sorted(row["detail"] for row in found) == [
+    rows = result.examples("P5", "p5")
+    assert sorted(row["detail"] for row in rows) == [
         "answer unknown: found",
         "answer unknown: not found",
         "left by a killed gateway: found",
         "left by a killed gateway: found",
     ]
     store = planted.nodes["p5"].store
-    assert {row["tag"] for row in found} == {None} | {f"{store}:{one.eid}" for one in planted.sent["p5"]}
+    assert {row["tag"] for row in rows} == {None} | {f"{store}:{event.eid}" for event in planted.sent["p5"]}
 
 
 def test_holes_in_the_evidence_are_named(planted: Planted, result: Result) -> None:
@@ -256,7 +256,7 @@ def test_each_is_a_finding_with_a_name_in_the_record(planted: Planted, result: R
 
 def test_the_books_close_all_the_same(result: Result) -> None:
     """Every planted fault is accounted for: what is lost, doubled or foreign stands in the sheet."""
-    nodes = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
-    found = {name: nodes[name]["anomalies"] for name in ("p1", "p2-home", "p2-abroad", "untouched", PLAIN)}
-    assert found == {"p1": -1, "p2-home": 0, "p2-abroad": 1, "untouched": 0, PLAIN: 0}
+    nodes = {node["node"]: node for node in result.manifest["balance"]["nodes"]}
+    anomalies = {name: nodes[name]["anomalies"] for name in ("p1", "p2-home", "p2-abroad", "untouched", PLAIN)}
+    assert anomalies == {"p1": -1, "p2-home": 0, "p2-abroad": 1, "untouched": 0, PLAIN: 0}
     assert result.manifest["balance"]["difference"] == 0

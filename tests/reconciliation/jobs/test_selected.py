@@ -46,7 +46,7 @@ def test_the_books_close_over_what_selectors_pass_over(new_gateway: StartGateway
     assert gateway.stop() == 0
     result = reconcile(Realm("embedded", "um", path=Path(gateway.config_path).parent / "realm"))
     assert result.text.startswith("Verdict: CLEAN."), result.text
-    books = {one["node"]: one for one in result.manifest["balance"]["durables"]}
+    books = {book["node"]: book for book in result.manifest["balance"]["durables"]}
     news, orders = books[NEWS], books[ORDERS]
     assert (news["acknowledged"], news["filtered"], news["available"]) == (20, 80, 0)
     assert (orders["acknowledged"], orders["filtered"], orders["available"]) == (10, 0, 90)

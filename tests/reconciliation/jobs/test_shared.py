@@ -23,28 +23,28 @@ def _source(channel: str, durable: int, capability: str, expiry: str = "never") 
 
 def _live(gateway: GatewayProcess) -> None:
     shared, volatile = _source("any.news", 2, "shared,global"), _source("any.news", 0, "shared")
-    with Peer(gateway.port, "one") as one, Peer(gateway.port, "two") as two:
-        one.publisher("any.news", "channel")
-        one.consumer(shared, credit=8, name="s|global")
+    with Peer(gateway.port, "one") as first, Peer(gateway.port, "two") as two:
+        first.publisher("any.news", "channel")
+        first.consumer(shared, credit=8, name="s|global")
         two.consumer(shared, credit=12, name="s|global")
-        one.consumer(volatile, credit=0, handle=2, name="v|volatile1")
+        first.consumer(volatile, credit=0, handle=2, name="v|volatile1")
         two.consumer(_source("any.news", 2, "topic"), credit=0, handle=2, name="mine")
         two.consumer(_source("any.news", 2, "topic", "session-end"), credit=0, handle=3, name="short")
-        one.stored("any.news", *MESSAGES, kind="channel")
-        assert len(one.receive(8)) + len(two.receive(12)) == 20
-        one.settle(range(5), ACCEPTED, settled=False)
+        first.stored("any.news", *MESSAGES, kind="channel")
+        assert len(first.receive(8)) + len(two.receive(12)) == 20
+        first.settle(range(5), ACCEPTED, settled=False)
         two.settle(range(12), ACCEPTED, settled=False)
-        one.outcomes(5)
+        first.outcomes(5)
         two.outcomes(12)
-        one.credit(4, 2)
-        one.receive(4, 2)
-        one.settle([8, 9], ACCEPTED, settled=False)
-        one.outcomes(2)
+        first.credit(4, 2)
+        first.receive(4, 2)
+        first.settle([8, 9], ACCEPTED, settled=False)
+        first.outcomes(2)
         two.credit(3, 2)
         two.receive(3, 2)
         two.settle([12], ACCEPTED, settled=False)
         two.outcomes(1)
-        one.close()
+        first.close()
         two.credit(3)
         assert len(two.receive(3)) == 3  # what the other one had not stated
         two.settle(range(15, 18), ACCEPTED, settled=False)
@@ -69,7 +69,7 @@ def result(tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile) -> Re
 
 
 def test_the_shared_durable_s_book_closes(result: Result) -> None:
-    held = {one["durable"]: one for one in result.manifest["balance"]["durables"]}
+    held = {durable["durable"]: durable for durable in result.manifest["balance"]["durables"]}
     assert set(held) == {":s"}, "the others have ended"
     assert (held[":s"]["entitled"], held[":s"]["acknowledged"], held[":s"]["available"]) == (20, 20, 0)
     assert result.manifest["balance"]["difference"] == 0

@@ -17,7 +17,7 @@ def result(tmp_path_factory: pytest.TempPathFactory, reconcile: Reconcile, reque
         home, abroad, third, ended = (world.queue(name) for name in ("home", "abroad", "third", "ended"))
         run = world.run()
         sent = run.publish(home, 3)
-        doubled, moved, _ = (b"1;basic;%s;%d;1;4;;0;;0" % (run.name.encode(), one.seq) for one in sent)
+        doubled, moved, _ = (b"1;basic;%s;%d;1;4;;0;;0" % (run.name.encode(), event.seq) for event in sent)
         run.publish(abroad, 1)
         world.append(abroad.topic, [doubled, doubled], [b"x", b"x"])
         world.append(third.topic, [doubled, moved], [b"x", b"x"])
@@ -34,13 +34,13 @@ def test_nothing_else_is_found(result: Result) -> None:
 
 
 def test_a_duplicate_is_named_in_the_store_that_has_it_too(result: Result) -> None:
-    found = {row["node"]: row for row in result.examples("P2")}
-    assert {node: row["count"] for node, row in found.items()} == {"abroad": 2, "third": 1}
-    for row in found.values():
+    duplicates = {row["node"]: row for row in result.examples("P2")}
+    assert {node: row["count"] for node, row in duplicates.items()} == {"abroad": 2, "third": 1}
+    for row in duplicates.values():
         assert row["tag"] in row["detail"].removeprefix("stored under the tags ").split(", ")
-    stores = {one["node"]: one["store"] for one in found.values()}
+    stores = {duplicate["node"]: duplicate["store"] for duplicate in duplicates.values()}
     assert len(set(stores.values())) == 2
-    assert all(row["tag"].startswith(f"{stores[node]}:") for node, row in found.items())
+    assert all(row["tag"].startswith(f"{stores[node]}:") for node, row in duplicates.items())
 
 
 def test_what_was_moved_is_lost_where_it_was_and_foreign_where_it_is(result: Result) -> None:
@@ -59,7 +59,7 @@ def test_an_end_in_the_journal_names_its_own_node(result: Result) -> None:
 
 
 def test_the_books_close_over_them(result: Result) -> None:
-    nodes = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
-    assert {name: one["anomalies"] for name, one in nodes.items()} == {"home": -1, "abroad": 2, "third": 2, "ended": 0}
-    assert {name: one["stored"] for name, one in nodes.items()} == {"home": 2, "abroad": 3, "third": 2, "ended": 2}
+    nodes = {row["node"]: row for row in result.manifest["balance"]["nodes"]}
+    assert {name: row["anomalies"] for name, row in nodes.items()} == {"home": -1, "abroad": 2, "third": 2, "ended": 0}
+    assert {name: row["stored"] for name, row in nodes.items()} == {"home": 2, "abroad": 3, "third": 2, "ended": 2}
     assert result.manifest["balance"]["difference"] == 0

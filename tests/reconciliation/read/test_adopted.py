@@ -69,19 +69,19 @@ def test_an_adopted_topic_is_reconciled(new_gateway: StartGateway, reconcile: Re
     assert gateway.stop() == 0
     result = reconcile(place.realm)
     assert result.text.startswith("Verdict: CLEAN."), result.text
-    books = [one for one in result.manifest["balance"]["nodes"] if one["node"] == "news"]
+    books = [book for book in result.manifest["balance"]["nodes"] if book["node"] == "news"]
     assert len(books) == PARTITIONS
-    counted = {name: sum(one[name] for one in books) for name in ("accepted", "indeterminate", "native", "stored")}
+    counted = {name: sum(book[name] for book in books) for name in ("accepted", "indeterminate", "native", "stored")}
     assert counted == {"accepted": 12, "indeterminate": 0, "native": 5, "stored": 17}
-    queues = [one for one in result.manifest["balance"]["durables"] if one["node"] == "news"]
-    assert sum(one["entitled"] for one in queues) == 17
-    assert sum(one["acknowledged"] for one in queues) == 10, queues
+    queues = [queue for queue in result.manifest["balance"]["durables"] if queue["node"] == "news"]
+    assert sum(queue["entitled"] for queue in queues) == 17
+    assert sum(queue["acknowledged"] for queue in queues) == 10, queues
 
     place.drop(topic)
     result = reconcile(place.realm)
-    found = result.classes()
-    assert found.pop("P5", 0) in (0, 5, 10), "a kill may leave the last outcomes to the journal"
-    assert found == {"P1": 12, "Q1": 1}, "nothing was stored in partition 0, as far as could be seen"
+    classes = result.classes()
+    assert classes.pop("P5", 0) in (0, 5, 10), "a kill may leave the last outcomes to the journal"
+    assert classes == {"P1": 12, "Q1": 1}, "nothing was stored in partition 0, as far as could be seen"
     assert (result.manifest["verdict"], result.code) == ("not clean", 1)
     assert {row["node"] for row in result.examples("P1")} == {"news"}
     assert all(f"topic {topic} partition" in row["detail"] for row in result.examples("P1"))
@@ -113,5 +113,5 @@ def test_a_node_that_was_deleted_by_command_and_made_again(
     result = reconcile(place.realm)
     assert result.text.startswith("Verdict: CLEAN."), result.text
     assert result.manifest["balance"]["deleted"] == 5
-    news = [one for one in result.manifest["balance"]["nodes"] if one["node"] == "news"]
-    assert sum(one["accepted"] for one in news) == sum(one["stored"] for one in news) == 2
+    news = [book for book in result.manifest["balance"]["nodes"] if book["node"] == "news"]
+    assert sum(book["accepted"] for book in news) == sum(book["stored"] for book in news) == 2

@@ -32,9 +32,9 @@ def unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Days:
     return Days(tmp_path, None, None)
 
 
-def files(days: Days, one: increments.Increment) -> dict[str, int]:
+def files(days: Days, increment: increments.Increment) -> dict[str, int]:
     """Of its link, with their sizes."""
-    link = days.state / "links" / f"link={one.link}"
+    link = days.state / "links" / f"link={increment.link}"
     return {str(file.relative_to(link)): file.stat().st_size for file in link.rglob("*") if file.is_file()}
 
 
@@ -43,13 +43,13 @@ def test_what_one_has_landed_stays_while_another_one_lands(unseen: Days) -> None
     unseen.add(1)
     unseen.landed().keep()
     unseen.add(1)
-    one = unseen.landed()
-    there = files(unseen, one)
+    increment = unseen.landed()
+    there = files(unseen, increment)
     assert {Path(name).parent.name for name in there} > {"kind=outcomes", "kind=journal", "kind=events"}
     other = unseen.landed()
-    assert files(unseen, one) == there == files(unseen, other)
-    one.check()
-    one.keep()
+    assert files(unseen, increment) == there == files(unseen, other)
+    increment.check()
+    increment.keep()
     assert unseen.kept()[0] == "state-000002.json"
 
 
@@ -58,11 +58,11 @@ def test_of_two_at_once_the_first_to_end_is_right(unseen: Days, is_first: bool) 
     unseen.add(1)
     if not is_first:
         unseen.landed().keep()
-    one, other = unseen.landed(), unseen.landed()
+    increment, other = unseen.landed(), unseen.landed()
     other.keep()
     kept, links = unseen.kept(), unseen.links()
-    assert other.link in links and one.link not in links
-    for step in (one.check, one.keep):
+    assert other.link in links and increment.link not in links
+    for step in (increment.check, increment.keep):
         with pytest.raises(SetupError, match=CONTINUED):
             step()
     assert (unseen.kept(), unseen.links()) == (kept, links)
@@ -71,7 +71,7 @@ def test_of_two_at_once_the_first_to_end_is_right(unseen: Days, is_first: bool) 
 def test_of_two_that_end_at_once_one_is_right(unseen: Days, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the last look of one and its state the other one writes its own."""
     unseen.add(1)
-    one, other = unseen.landed(), unseen.landed()
+    increment, other = unseen.landed(), unseen.landed()
     create = LocalFolder.create
 
     def late(folder: LocalFolder, name: str, content: bytes) -> bool:
@@ -81,7 +81,7 @@ def test_of_two_that_end_at_once_one_is_right(unseen: Days, monkeypatch: pytest.
 
     monkeypatch.setattr(LocalFolder, "create", late)
     with pytest.raises(SetupError, match=CONTINUED):
-        one.keep()
+        increment.keep()
     assert other.link in unseen.links()
     assert f'"{other.link}"' in unseen.kept()[1].decode()
 
@@ -97,40 +97,40 @@ def test_one_that_is_killed_while_it_ends_has_judged_nothing(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    one = unseen.landed()
+    increment = unseen.landed()
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(os, step, killed)
-        one.keep()
+        increment.keep()
     assert unseen.kept() == before
     (unseen.state / ".state-000002.json.0").write_bytes(b"{")  # kill -9 leaves it
     later = unseen.landed()
     later.keep()
-    assert later.link in unseen.links() and one.link not in unseen.links()
+    assert later.link in unseen.links() and increment.link not in unseen.links()
     assert {file.name for file in unseen.state.iterdir()} == {"links", "state-000002.json"}
 
 
 def test_what_cannot_be_continued_is_not_judged_behind_another_one(unseen: Days) -> None:
     """What it has landed as a whole is removed, too."""
     unseen.add(1)
-    one = unseen.landed()
+    increment = unseen.landed()
     Place(unseen.realm).drop("um.outcomes")
     whole = unseen.landed()
     assert whole.after is None and whole.landed.chain is None
     whole.check()
-    one.keep()
+    increment.keep()
     with pytest.raises(SetupError, match=CONTINUED):
         whole.check()
     later = unseen.landed()
     later.keep()
-    assert unseen.links() == {one.link}
+    assert unseen.links() == {increment.link}
 
 
 def test_a_link_that_is_gone_is_named(unseen: Days) -> None:
     unseen.add(1)
-    one = unseen.landed()
-    one.keep()
-    shutil.rmtree(unseen.state / "links" / f"link={one.link}")
-    with pytest.raises(SettingsError, match=f"has no links/link={one.link} any more, which its state names"):
+    increment = unseen.landed()
+    increment.keep()
+    shutil.rmtree(unseen.state / "links" / f"link={increment.link}")
+    with pytest.raises(SettingsError, match=f"has no links/link={increment.link} any more, which its state names"):
         unseen.landed()
 
 
@@ -158,14 +158,14 @@ def test_another_one_that_runs_while_one_judges(
         return judge(*arguments)
 
     monkeypatch.setattr(judging, "judge", interrupted)
-    one: Callable[[], Any] = lambda: days.judged(out=tmp_path / "out")  # noqa: E731
+    attempt: Callable[[], Any] = lambda: days.judged(out=tmp_path / "out")  # noqa: E731
     if ends:
         with pytest.raises(SetupError, match=CONTINUED):
-            one()
+            attempt()
         left = {file.name for file in (tmp_path / "out").iterdir()}
         assert not left & {"manifest.json", "summary.txt", "index.html", "report"}
     else:
-        assert one().code == 0
+        assert attempt().code == 0
     later = days.judged()
     assert "reconciliation number 2 of this state" in later.text
     assert said(later) == said(reconcile(days.realm))

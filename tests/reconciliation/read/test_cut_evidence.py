@@ -66,11 +66,11 @@ def test_the_end_of_the_outcomes_of_a_killed_gateway(
     gateway.kill()
     honest = reconcile(place.realm)
     assert honest.text.startswith("Verdict: CLEAN."), honest.text
-    assert [one["state"] for one in honest.manifest["runs"]] == ["closed", "killed"], "its process is gone"
+    assert [entry["state"] for entry in honest.manifest["runs"]] == ["closed", "killed"], "its process is gone"
 
     def is_kept(record: Record) -> bool:
-        said = json.loads(record[2] or b"null")
-        return bool(said["run"] != run or said["n"] <= 2)
+        content = json.loads(record[2] or b"null")
+        return bool(content["run"] != run or content["n"] <= 2)
 
     place.keep(place.topic("outcomes"), is_kept)
     cut = reconcile(place.realm)

@@ -54,14 +54,14 @@ def traffic(world: World, *, attested: bool = True) -> GatewayRun:
 
 
 def number(record: Record) -> tuple[str, int]:
-    said = json.loads(record[2] or b"null")
-    return said["run"], said["n"]
+    content = json.loads(record[2] or b"null")
+    return content["run"], content["n"]
 
 
 def is_incomplete(result: Result) -> bool:
     """And nothing else is wrong: what was seen agrees, and the books say what was not."""
-    told = (result.manifest["verdict"], result.manifest["complete"], result.manifest["clean"], result.code)
-    assert told == ("incomplete", False, False, 1), result.text
+    outcome = (result.manifest["verdict"], result.manifest["complete"], result.manifest["clean"], result.code)
+    assert outcome == ("incomplete", False, False, 1), result.text
     assert set(result.classes()) <= {"Q1", "P5"}
     assert result.manifest["balance"]["difference"] == 0
     assert result.text.startswith("Verdict: INCOMPLETE. ")
@@ -84,7 +84,7 @@ def test_the_end_of_the_outcomes_is_cut_off(place: Place, reconcile: Reconcile) 
     assert (orders["accepted"], orders["unproven"], orders["indeterminate"], orders["stored"]) == (3, 3, 0, 6)
     for window in (Window(1, 2), Window(run.world.clock.now_us + 1, run.world.clock.now_us + 2)):
         findings = report.condense(LocalFolder(result.out / "report" / f"window={Window().name}"), window)
-        [missing] = [one for one in findings.classes if one.code != "P5"]
+        [missing] = [entry for entry in findings.classes if entry.code != "P5"]
         details = [row["detail"] for row in missing.examples]
         assert (missing.code, len(details)) == ("Q1", 3), details
         assert "3 events in the store; outcome records of this run are missing" in details
@@ -119,7 +119,7 @@ def test_a_run_without_outcome_records(place: Place, reconcile: Reconcile) -> No
 
 @pytest.mark.parametrize("sides", [("accepted", "unread"), ("unproven", "stored")])
 def test_the_books_alone_keep_a_verdict_from_clean(sides: tuple[str, str]) -> None:
-    names = [one.name for one in fields(NodeBalance) if one.name not in ("node", "kind", "part")]
+    names = [field.name for field in fields(NodeBalance) if field.name not in ("node", "kind", "part")]
     numbers: dict[str, Any] = {name: 4 if name in sides else 0 for name in names}
     node = NodeBalance("orders", "queue", **numbers)
     verdict = verdict_of(Findings([], Counter()), Balance([node], [], 0, 0))
@@ -175,8 +175,8 @@ def test_a_journal_that_is_gone_takes_what_it_held(place: Place, reconcile: Reco
 def torn(directory: Path, topic: str, index: int = -1) -> bytes:
     """The octets of one batch are damaged (the last one; `index` counts as that of a list does); returns them."""
     with closing(connect(directory)) as connection, connection:
-        of = "FROM batches WHERE partition = (SELECT id FROM partitions WHERE topic = ?1)"
-        rowid, octets = connection.execute(f"SELECT rowid, data {of} ORDER BY first", (topic,)).fetchall()[index]
+        clause = "FROM batches WHERE partition = (SELECT id FROM partitions WHERE topic = ?1)"
+        rowid, octets = connection.execute(f"SELECT rowid, data {clause} ORDER BY first", (topic,)).fetchall()[index]
         connection.execute("UPDATE batches SET data = x'00' WHERE rowid = ?", (rowid,))
         return bytes(octets)
 
@@ -203,7 +203,7 @@ def test_records_that_cannot_be_read(
     for is_torn in (True, False):
         folder = LocalFolder(result.out / "landed")
         landed = landing.land(place.realm, landing.extent_of(place.realm), session, folder)
-        assert [one.why for one in landed.extent.unread] == [TORN] * is_torn
+        assert [entry.why for entry in landed.extent.unread] == [TORN] * is_torn
         restored(tmp_path / "realm", octets)
 
 
@@ -214,7 +214,7 @@ def test_a_batch_in_the_middle_hides_no_other(
     place = made("embedded", request, tmp_path / "realm")
     with place.world() as world:
         run, orders, letters = world.run(), world.queue("orders"), world.queue("letters")
-        sent = [each for _ in range(4) for each in run.publish(orders, 2)]
+        sent = [event for _ in range(4) for event in run.publish(orders, 2)]
         run.settle(orders, sent[:4], "accepted")
         run.settle(orders, sent[6:7], "rejected", to=letters)
         run.publish(letters, 1)
@@ -225,7 +225,7 @@ def test_a_batch_in_the_middle_hides_no_other(
     torn(tmp_path / "realm", place.topic("journal"), 1)
     result = reconcile(place.realm)
     assert is_incomplete(result)
-    books = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
+    books = {node["node"]: node for node in result.manifest["balance"]["nodes"]}
     numbers = ("accepted", "unread", "copied", "stored")
     assert [books["orders"][name] for name in numbers] == [8, 2, 0, 6]
     assert [books["letters"][name] for name in numbers] == [1, 0, 0, 1]
@@ -234,9 +234,9 @@ def test_a_batch_in_the_middle_hides_no_other(
 def test_only_notes_from_before_the_question_count() -> None:
     """A live gateway notes records that were stored after it had been asked where the outcomes end; and what is older
     than the base may have been trimmed."""
-    told, noted = numbering("a-0001", n_last=3), {"source": "journal", "low": None, "next": None, "closed": None}
-    assert tail_findings([told, numbering("a-0001", **noted, recorded=3)], None) == []
-    [finding] = tail_findings([told, numbering("a-0001", **noted, recorded=5)], None)
+    outcomes, noted = numbering("a-0001", n_last=3), {"source": "journal", "low": None, "next": None, "closed": None}
+    assert tail_findings([outcomes, numbering("a-0001", **noted, recorded=3)], None) == []
+    [finding] = tail_findings([outcomes, numbering("a-0001", **noted, recorded=5)], None)
     assert (finding["class"], finding["count"]) == ("Q1", 2)
     alone: list[Numbering] = [numbering("a-0001", **noted, recorded=5)]
     assert tail_findings(alone, 0xA * 1000) == []
@@ -245,9 +245,9 @@ def test_only_notes_from_before_the_question_count() -> None:
 
 def test_the_latest_run_may_have_begun_meanwhile() -> None:
     begun = numbering("b-0001", source="journal", low=None, next=None, closed=None)
-    told = numbering("a-0001", closed=1)
-    assert [run.name for run in runs_of([told, begun])] == ["a-0001"]
-    assert [(run.name, run.state) for run in runs_of([told, begun], growing=True)] == [
+    outcomes = numbering("a-0001", closed=1)
+    assert [run.name for run in runs_of([outcomes, begun])] == ["a-0001"]
+    assert [(run.name, run.state) for run in runs_of([outcomes, begun], growing=True)] == [
         ("a-0001", "closed"),
         ("b-0001", "live"),
     ]

@@ -42,8 +42,8 @@ def variants(world: World) -> None:
     shared = SharedRealm(world)
     honest(shared)
     for module in (of_publishes, of_settlements, of_the_realm, of_the_evidence):
-        for one in module.VARIANTS:
-            one.plant(shared, one.name)
+        for variant in module.VARIANTS:
+            variant.plant(shared, variant.name)
     shared.close()
 
 

@@ -34,7 +34,7 @@ def known(monkeypatch: pytest.MonkeyPatch, broker: Broker, ids: dict[str, str]) 
     monkeypatch.setattr(offsets, "KafkaAdminClient", lambda **_: broker)
     monkeypatch.setattr(offsets, "LATE_S", 0.3)
     monkeypatch.setattr(offsets, "_LOOK_S", 0.001)
-    return {name: one.id for name, one in offsets._Cluster({}).known(ids).items()}
+    return {name: topic.id for name, topic in offsets._Cluster({}).known(ids).items()}
 
 
 def test_one_that_was_just_made_is_no_topic_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,8 @@ from tests.reconciliation.days import Days, said
 
 def links(*merges: int, records: int = 10) -> list[Link]:
     return [
-        Link(str(at), (Range("um.outcomes", 0, at * records, (at + 1) * records),), each)
-        for at, each in enumerate(merges)
+        Link(str(at), (Range("um.outcomes", 0, at * records, (at + 1) * records),), count)
+        for at, count in enumerate(merges)
     ]
 
 
@@ -44,7 +44,7 @@ def links(*merges: int, records: int = 10) -> list[Link]:
     ],
 )
 def test_the_newest_that_were_merged_equally_often_are_due(there: tuple[int, ...], chosen: str) -> None:
-    assert "".join(one.name for one in merging.due(links(*there), 3)) == chosen
+    assert "".join(link.name for link in merging.due(links(*there), 3)) == chosen
 
 
 def test_what_would_be_too_large_is_not_due() -> None:
@@ -52,9 +52,9 @@ def test_what_would_be_too_large_is_not_due() -> None:
     assert len(merging.due(links(0, 0, 0, records=at_most), 3)) == 3
     assert not merging.due(links(0, 0, 0, records=at_most + 1), 3)
     large = [*links(1, 1, records=at_most), *links(0, 0, 0)]
-    assert [one.merges for one in merging.due(large, 3)] == [1, 1, 0, 0, 0]
+    assert [link.merges for link in merging.due(large, 3)] == [1, 1, 0, 0, 0]
     larger = [*links(1, 1, records=2 * at_most), *links(0, 0, 0)]
-    assert [one.merges for one in merging.due(larger, 3)] == [0, 0, 0]
+    assert [link.merges for link in merging.due(larger, 3)] == [0, 0, 0]
 
 
 def test_each_record_counts_once_and_as_far_as_it_is_there(
@@ -71,8 +71,8 @@ def test_each_record_counts_once_and_as_far_as_it_is_there(
         landed.keep()
     chain = landed.landed.chain
     assert chain is not None
-    assert [one.merges for one in chain.links] == [2, 0, 0]
-    assert days.links() == {one.name for one in chain.links}, "what became one is removed"
+    assert [link.merges for link in chain.links] == [2, 0, 0]
+    assert days.links() == {link.name for link in chain.links}, "what became one is removed"
     records = [landed_records(session, landed.landed, kind).select("topic", "offset") for kind in CHAINED]
     counting = reduce(DataFrame.unionAll, records).collect()
     export.export(days.directory / "realm", "um", days.directory / "whole", CHAINED)

@@ -49,15 +49,15 @@ def tally(tables: TableSet, node: str | None, rule: Decision, answer: Decision) 
 def test_a_delivery_decided_as_of_its_class_is_well(tables: TableSet) -> None:
     classes = NodeClasses([load_tables().expanded(), tables.expanded()])
     for node, node_class in ((BULK, "bulk"), (OTHER, "default"), (None, "default")):
-        one = told(tables, node, node_class)
-        assert classes.checked(one) is one
+        delivery = told(tables, node, node_class)
+        assert classes.checked(delivery) is delivery
 
 
 @pytest.mark.parametrize(("node", "node_class"), [(BULK, "default"), (OTHER, "bulk")])
 def test_one_decided_as_of_another_class_is_not_by_the_rule(tables: TableSet, node: str, node_class: str) -> None:
     classes = NodeClasses([tables.expanded()])
-    one = replace(told(tables, node, node_class), mismatch="outcome rejected where the table says none")
-    [finding] = tally_findings([classes.checked(one)])
+    delivery = replace(told(tables, node, node_class), mismatch="outcome rejected where the table says none")
+    [finding] = tally_findings([classes.checked(delivery)])
     its_own = "bulk" if node == BULK else "default"
     assert finding["class"] == "A3"
     assert finding["detail"] == (
@@ -71,6 +71,6 @@ def test_tables_that_name_no_class_are_not_asked(tables: TableSet) -> None:
     shipped = load_tables()
     document = shipped.expanded()
     del document["classify"]  # version 1
-    one = replace(told(tables, BULK, "default"), digest=shipped.digest)
-    assert NodeClasses([document]).checked(one) is one
-    assert NodeClasses([document, tables.expanded()]).checked(one) is one
+    delivery = replace(told(tables, BULK, "default"), digest=shipped.digest)
+    assert NodeClasses([document]).checked(delivery) is delivery
+    assert NodeClasses([document, tables.expanded()]).checked(delivery) is delivery

@@ -70,7 +70,7 @@ def test_what_a_hanging_transaction_hides_is_not_lost(place: Place, reconcile: R
     [of_journal] = [text for text in details if text.startswith(f"{place.topic('journal')} partition 0, ")]
     assert re.search(since, of_journal)
     assert "1 told as done, and the journal could not be read so far" in details
-    books = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
+    books = {node["node"]: node for node in result.manifest["balance"]["nodes"]}
     assert (books["orders"]["accepted"], books["orders"]["stored"], books["orders"]["unread"]) == (5, 2, 3)
     assert (books["other"]["accepted"], books["other"]["stored"]) == (1, 1)
     assert result.manifest["balance"]["difference"] == 0

@@ -115,24 +115,24 @@ def test_metadata(seed: int) -> None:
         theirs.fold([Records([offset], [0], [key], [value], offset + 1)])
         ours.take(offset, key, value)
         ours.take(offset, key, value)  # what is known already changes nothing
-        assert {name: _node(one) for name, one in ours.nodes.items()} == {
-            name: _node(one) for name, one in theirs.nodes.items()
+        assert {name: _node(node) for name, node in ours.nodes.items()} == {
+            name: _node(node) for name, node in theirs.nodes.items()
         }
-        assert {store: _node(one) for store, one in ours.stores.items()} == {
-            store: _node(one) for store, one in theirs.stores.items()
+        assert {store: _node(node) for store, node in ours.stores.items()} == {
+            store: _node(node) for store, node in theirs.stores.items()
         }
         assert [_durable(*pair) for pair in ours.each_durable()] == [_durable(*pair) for pair in theirs.each_durable()]
 
 
-def _node(one: Any) -> tuple[object, ...]:
-    properties = one.properties
-    return (one.name, one.kind, one.topic, one.topic_id, one.store, one.partition, one.created_us, one.adopted,
+def _node(node: Any) -> tuple[object, ...]:
+    properties = node.properties
+    return (node.name, node.kind, node.topic, node.topic_id, node.store, node.partition, node.created_us, node.adopted,
             properties.ttl_ms, properties.stores, properties.capacity_events, properties.honour_capacity)  # fmt: skip
 
 
-def _durable(node: Any, one: Any) -> tuple[object, ...]:
-    selector = one.selector if hasattr(one, "selector") else one.terms.selector
-    return node.store, one.node, one.name, one.store, one.group, one.start, one.journal, selector
+def _durable(node: Any, entry: Any) -> tuple[object, ...]:
+    selector = entry.selector if hasattr(entry, "selector") else entry.terms.selector
+    return node.store, entry.node, entry.name, entry.store, entry.group, entry.start, entry.journal, selector
 
 
 def test_a_node_of_a_later_release_is_refused() -> None:
@@ -153,13 +153,13 @@ def test_snapshots_whole_and_torn() -> None:
     for torn in ([], records[1:2]):
         kept = [record for record in records if record not in torn]
         expected = {
-            key: (parts[0]["low"], [tuple(one) for part in parts for one in part["acked"]], parts[0]["journal"])
+            key: (parts[0]["low"], [tuple(stretch) for part in parts for stretch in part["acked"]], parts[0]["journal"])
             for key, parts, _ in newest_sets(kept)
             if parts
         }
         unreadable: list[str] = []
-        found = newest(kept, unreadable)
-        assert {key: (one.low, [*one.acked], one.journal) for key, one in found.items()} == expected
+        snapshots = newest(kept, unreadable)
+        assert {key: (entry.low, [*entry.acked], entry.journal) for key, entry in snapshots.items()} == expected
         assert unreadable == []
     newest([(orjson.dumps([8, "new"]), {"v": 3})], unreadable)
     assert unreadable == ["state: version 3 is of a later release"]
@@ -168,9 +168,9 @@ def test_snapshots_whole_and_torn() -> None:
 @pytest.mark.parametrize("text", ["", "mine", "realmgate2;7;3;00000000", "realmgate1;7;0", "realmgate2;x;3;0"])
 def test_group_offsets(text: str) -> None:
     for position in ((5, text), group_offset.projection(5, 3, 7), (6, group_offset.projection(5, 3, 7)[1])):
-        said = projection_of(*position)
-        assert said.mark == group_offset.low_of(position)
-        assert (said.journal if said.intact else None) == group_offset.parse_projection(position)
+        projection = projection_of(*position)
+        assert projection.mark == group_offset.low_of(position)
+        assert (projection.journal if projection.intact else None) == group_offset.parse_projection(position)
 
 
 def test_whether_a_process_has_ended() -> None:

@@ -36,7 +36,7 @@ def fill(world: World, plant: Callable[[GatewayRun, Node], None]) -> None:
     run.number(1)  # still open when the beginning is trimmed
     run.turn()
     outcomes, journal = (world.log.control.bounds(f"{world.prefix}.{name}", 0)[1] for name in ("outcomes", "journal"))
-    acked = [[one.eid, one.eid] for one in old[:2]]
+    acked = [[event.eid, event.eid] for event in old[:2]]
     world.snapshot(orders, "queue", first[2].eid, acked, journal)
     world.snapshot(news, "app:sub", heard[1].eid, [], journal)
     run.told.add(run.next_seq - 1)
@@ -76,7 +76,7 @@ def test_what_is_older_is_in_the_books(clean: Result) -> None:
     news, orders = clean.manifest["balance"]["nodes"]
     assert (orders["older"], orders["accepted"], orders["stored"]) == (12, 6, 18)
     assert (news["older"], news["accepted"], news["stored"]) == (3, 0, 3)
-    durables = {one["node"]: one for one in clean.manifest["balance"]["durables"]}
+    durables = {durable["node"]: durable for durable in clean.manifest["balance"]["durables"]}
     assert (durables["orders"]["acknowledged"], durables["orders"]["available"]) == (10, 8)
     assert (durables["news"]["acknowledged"], durables["news"]["available"]) == (2, 1)
 
@@ -116,7 +116,7 @@ def trimmed(directory: Path) -> tuple[Realm, World, GatewayRun, GatewayRun]:
     last.attest()
     log.control.trim("um.outcomes", 0, log.control.bounds("um.outcomes", 0)[1] - 2)
     log.close()
-    planting.edit(directory, orders.topic, lambda records: [one for one in records if one[0] > sent[-1].eid])
+    planting.edit(directory, orders.topic, lambda records: [record for record in records if record[0] > sent[-1].eid])
     return realm, world, run, last
 
 
@@ -156,7 +156,7 @@ def test_what_a_long_run_lost_young_is_known_by_its_notes(
     known = [numbering("a-0001", source="journal", n_first=7, at_first=1, **notes)]
     if n_first is not None:
         known.append(numbering("a-0001", n_first=n_first, n_last=60))
-    details = [one["detail"] for one in trimmed_young(known, 20_000, outcomes_first=9)]
+    details = [finding["detail"] for finding in trimmed_young(known, 20_000, outcomes_first=9)]
     assert details == ([] if lost is None else [
         f"{lost[1] - lost[0] + 1} outcomes records missing: n {lost[0]} to {lost[1]}; the realm trims none that are "
         "younger than limits.evidence_s"
@@ -165,7 +165,7 @@ def test_what_a_long_run_lost_young_is_known_by_its_notes(
 
 def test_a_young_run_has_its_journal_from_the_first_record_on() -> None:
     known = [numbering("a-0001", source="journal", n_first=first) for first in (1, 4)]
-    assert [one["count"] for one in trimmed_young(known, 9_000, 0)] == [3]
+    assert [finding["count"] for finding in trimmed_young(known, 9_000, 0)] == [3]
     assert young_from(20_000_000_000, 7200) == young_from(20_000_000_000, 3600) - 3_600_000_000 == 16_400_000_000
 
 
@@ -188,6 +188,6 @@ def test_only_a_run_from_before_may_miss_its_beginning() -> None:
     assert told_since(known, 0) is None
     since = told_since(known, 20)
     assert since == 9000
-    assert [one.has_holes(since) for one in known] == [True, False, False]
+    assert [entry.has_holes(since) for entry in known] == [True, False, False]
     assert {run.name: run.base for run in runs_of(known, since)} == {"5-0001": 40, "a-0001": 1, "4-0001": NEVER}
-    assert all(one.has_holes(None) for one in known)
+    assert all(entry.has_holes(None) for entry in known)

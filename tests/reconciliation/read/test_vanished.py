@@ -107,22 +107,22 @@ def test_what_a_vanished_topic_held_is_lost(result: Result) -> None:
     ],
 )
 def test_each_lost_write_names_its_node_and_why(result: Result, node: str, words: str) -> None:
-    found = result.examples("P1", node)
-    assert found
-    assert all(words in row["detail"] and row["tag"] for row in found), found
+    rows = result.examples("P1", node)
+    assert rows
+    assert all(words in row["detail"] and row["tag"] for row in rows), rows
 
 
 def test_nodes_that_are_gone_are_in_the_books(result: Result) -> None:
-    books = {one["node"]: one for one in result.manifest["balance"]["nodes"]}
+    books = {node["node"]: node for node in result.manifest["balance"]["nodes"]}
     assert (books["gone"]["accepted"], books["gone"]["anomalies"], books["gone"]["stored"]) == (4, -4, 0)
     assert (books["again"]["accepted"], books["again"]["stored"]) == (2, 0)
     assert books["torn-out"]["anomalies"] == -2
 
 
 def test_copies_that_are_gone_are_named_by_what_was_copied(result: Result) -> None:
-    found = result.examples("A7", "orders")
-    assert [row["count"] for row in found] == [1, 1]
-    assert all("it is kept in node dead; there are 0 copies of it" in row["detail"] for row in found)
+    rows = result.examples("A7", "orders")
+    assert [row["count"] for row in rows] == [1, 1]
+    assert all("it is kept in node dead; there are 0 copies of it" in row["detail"] for row in rows)
     assert [row["node"] for row in result.examples("S3")] == ["again"]
     assert result.manifest["balance"]["difference"] == 0
 
@@ -147,12 +147,12 @@ def test_a_durable_without_a_record_of_its_deletion_is_unseen(result: Result) ->
 def test_only_what_the_journal_says_was_deleted_counts_so(result: Result) -> None:
     balance = result.manifest["balance"]
     assert (balance["deleted"], balance["temporary"]) == (5, 4)
-    reborn = [one for one in balance["nodes"] if one["node"] == "reborn"]
-    assert [(one["accepted"], one["stored"]) for one in reborn] == [(1, 1)]
+    reborn = [book for book in balance["nodes"] if book["node"] == "reborn"]
+    assert [(book["accepted"], book["stored"]) for book in reborn] == [(1, 1)]
     assert "5 more publishes were accepted in nodes that the journal says were deleted since." in result.text
     assert "4 more publishes were accepted in temporary nodes that have ended." in result.text
 
 
 def test_a_temporary_node_that_lives_is_reconciled(result: Result) -> None:
-    books = [one for one in result.manifest["balance"]["nodes"] if one["node"].startswith("temporary:")]
-    assert [(one["accepted"], one["stored"]) for one in books] == [(4, 4)]
+    books = [book for book in result.manifest["balance"]["nodes"] if book["node"].startswith("temporary:")]
+    assert [(book["accepted"], book["stored"]) for book in books] == [(4, 4)]

@@ -38,15 +38,15 @@ IDS = {"um.realm": "aa", "um.outcomes": "bb", "um.journal": "cc"}
 LONG = "eu.logistics.warehouse_7.outbound.priority-shipments.with-a-name-without-any-space"
 
 
-def node(number: int, name: str = "", **of: Any) -> Node:
+def node(number: int, name: str = "", **properties: Any) -> Node:
     named = name or f"shop.orders-{number:04d}"
-    return Node(named, "queue", f"um.node.{named}", bytes(16), number + 1, Properties(**of))
+    return Node(named, "queue", f"um.node.{named}", bytes(16), number + 1, Properties(**properties))
 
 
-def tally(condition: str | None, answer: str, native: str | None, count: int, of: Node, **other: Any) -> Tally:
+def tally(condition: str | None, answer: str, native: str | None, count: int, home: Node, **other: Any) -> Tally:
     given: dict[str, Any] = {
-        "direction": "publish", "node": of.name, "store": of.store, "durable": None, "digest": "d", "table": "publish",
-        "cell": 1, "rule": "r", "answer_table": "published", "answer_cell": 2, "answer_rule": "a",
+        "direction": "publish", "node": home.name, "store": home.store, "durable": None, "digest": "d",
+        "table": "publish", "cell": 1, "rule": "r", "answer_table": "published", "answer_cell": 2, "answer_rule": "a",
         "operation": "publish", "cause": "transfer", "answer": answer, "native": native, "outcome": "rejected",
         "condition": condition, "severity": "transient" if condition else None, "presettled": False, "inside": True,
         "count": count, "at_first": AT_US - 7 * DAY_US, "at_last": AT_US - DAY_US, "mismatch": None,
@@ -73,20 +73,20 @@ class Made:
 
     def result(self, now_us: int = AT_US) -> Result:
         realm = Realm("embedded", "um", path=Path("realm"))
-        ranges = [Range(topic, 0, 0, 1_000) for topic in IDS] + [Range(one.topic, 0, 0, 50) for one in self._parts()]
+        ranges = [Range(topic, 0, 0, 1_000) for topic in IDS] + [Range(part.topic, 0, 0, 50) for part in self._parts()]
         extent = Extent(tuple(ranges), (), IDS, tuple(self.unread))
         landed = Landed(LocalFolder(Path("landed")), extent)
         judgement = self._judgement()
         findings = self._findings(judgement.catalog.parts)
-        said = {"realmgate": "0.1.0", "pyspark": "4.0.5"}
+        versions = {"realmgate": "0.1.0", "pyspark": "4.0.5"}
         return result_of(
-            realm, Window(), landed, judgement, findings, self.earlier, self.acknowledged, said, now_us, 12.0
+            realm, Window(), landed, judgement, findings, self.earlier, self.acknowledged, versions, now_us, 12.0
         )
 
     def _parts(self) -> list[Node]:
-        found = [node(at) for at in range(self.nodes)]
-        found += node(self.nodes, LONG, stores=self.levels, has_levels=True).parts if self.levels else []
-        return found
+        parts = [node(at) for at in range(self.nodes)]
+        parts += node(self.nodes, LONG, stores=self.levels, has_levels=True).parts if self.levels else []
+        return parts
 
     def _judgement(self) -> Judgement:
         parts = self._parts()
@@ -96,18 +96,18 @@ class Made:
         for row in self.rows:
             lost[row["store"]] += row["count"] if row["class"] == "P1" else 0
             doubled[row["store"]] += row["count"] if row["class"] == "P2" else 0
-        for at, one in enumerate(parts):
+        for at, part in enumerate(parts):
             many = 0 if at >= len(parts) - self.quiet else at + 2
-            held = many - self.missing.get(at, 0) + doubled[one.store]
-            places[one.store] = Place(one.store, one.name, one.kind, "read", "", many + lost[one.store])
-            counts[one.store, None] = {"events": held} if held else {}
+            held = many - self.missing.get(at, 0) + doubled[part.store]
+            places[part.store] = Place(part.store, part.name, part.kind, "read", "", many + lost[part.store])
+            counts[part.store, None] = {"events": held} if held else {}
             ended = {"events": held, "acknowledge": max(held - 1, 0), "available": min(held, 1)}
-            counts[one.store, "queue"] = ended if held else {}
-            durables.append(DurableState(Durable(one.name, "queue", one.store, "g", 0), None, None))
+            counts[part.store, "queue"] = ended if held else {}
+            durables.append(DurableState(Durable(part.name, "queue", part.store, "g", 0), None, None))
         known = KnownNodes()
         known.changed = {parts[0].name} if parts else set()
         catalog = Catalog(
-            {one.store: one for one in parts}, {}, known, durables, [], frozenset({"d"}), NodeClasses([]), Cells([]),
+            {part.store: part for part in parts}, {}, known, durables, [], frozenset({"d"}), NodeClasses([]), Cells([]),
             [], {1: 5}, {}, frozenset(), 0, False, 0, frozenset(),
         )  # fmt: skip
         runs = [Run("1a-0001", 900, "closed", AT_US - 9 * DAY_US, AT_US - DAY_US),
@@ -121,9 +121,9 @@ class Made:
         classes: dict[str, ClassReport] = {}
         totals: Counter[tuple[str, int | None, str | None]] = Counter()
         causes = Causes(parts)
-        for each in self.rows:
-            classes.setdefault(each["class"], ClassReport(each["class"])).add(each)
-            totals[each["class"], each["store"], each["durable"]] += each["count"]
-            causes.add(each)
-        named = sorted(causes.all(), key=lambda one: ORDER.index(one.code))
+        for row in self.rows:
+            classes.setdefault(row["class"], ClassReport(row["class"])).add(row)
+            totals[row["class"], row["store"], row["durable"]] += row["count"]
+            causes.add(row)
+        named = sorted(causes.all(), key=lambda cause: ORDER.index(cause.code))
         return Findings([classes[code] for code in ORDER if code in classes], totals, named)

@@ -38,7 +38,7 @@ def open_words(html: str) -> str:
 
 
 def headings(html: str) -> list[str]:
-    return [unescape(each) for each in re.findall(r"<h2[^>]*>(.*?)</h2>", html)]
+    return [unescape(heading) for heading in re.findall(r"<h2[^>]*>(.*?)</h2>", html)]
 
 
 @pytest.fixture(scope="module")
@@ -62,25 +62,25 @@ def test_what_is_wrong_comes_first(shown: str) -> None:
 
 def test_one_cause_is_shown_once_with_all_its_places(shown: str) -> None:
     assert shown.count('<section class="cause">') == 5  # P1, P2, A1, Q1, A12
-    said = open_words(shown)
-    assert said.count("answered stored; the store has no such event") == 1
-    assert "40 messages the consumer's acknowledge was answered done" in said
-    assert "and 37 more" in said and shown.count("<summary>40 findings with this cause</summary>") == 1
+    text = open_words(shown)
+    assert text.count("answered stored; the store has no such event") == 1
+    assert "40 messages the consumer's acknowledge was answered done" in text
+    assert "and 37 more" in text and shown.count("<summary>40 findings with this cause</summary>") == 1
 
 
 def test_lines_that_close_are_folded_under_a_total(shown: str) -> None:
-    said = open_words(shown)
-    assert "All 1,004 2 82,286 accepted - 70 anomalies = 82,214 in store" in said
-    assert "shop.orders-0033 queue 2 35 accepted = 33 in store" in said
-    assert "599 nodes without any event." in said and "<b>shop.orders-0900<" not in shown
-    assert "shop.orders-0200" not in said and "shop.orders-0200" in shown
-    assert "level 2" in said and LONG in said
-    assert said.index("shop.orders-0033 queue") < said.index("shop.orders-0000 queue")
+    text = open_words(shown)
+    assert "All 1,004 2 82,286 accepted - 70 anomalies = 82,214 in store" in text
+    assert "shop.orders-0033 queue 2 35 accepted = 33 in store" in text
+    assert "599 nodes without any event." in text and "<b>shop.orders-0900<" not in shown
+    assert "shop.orders-0200" not in text and "shop.orders-0200" in shown
+    assert "level 2" in text and LONG in text
+    assert text.index("shop.orders-0033 queue") < text.index("shop.orders-0000 queue")
 
 
 def test_times_and_commands_are_there(shown: str) -> None:
-    said = words(shown)
-    assert "Made: 2026-11-18 11:06:40 UTC, in 12 s; the last outcome is 90 seconds old." in said
+    text = words(shown)
+    assert "Made: 2026-11-18 11:06:40 UTC, in 12 s; the last outcome is 90 seconds old." in text
     assert '<code class="cmd">realmgate mappings explain --record 19aa1c2d3e4-7f01:41</code>' in shown
     assert '<code class="cmd">realmgate trace 31:100</code>' in shown
     assert re.search(r'class="cmd">realmgate reconcile --acknowledge P1-[0-9a-f]{10} --until DAY --by NAME', shown)
@@ -88,11 +88,11 @@ def test_times_and_commands_are_there(shown: str) -> None:
 
 
 def test_the_matrix_goes_by_codes_and_over_time(shown: str) -> None:
-    said = words(shown)
+    text = words(shown)
     assert (
-        "amqp:resource-limit-exceeded capacity-reached shop.orders-0007 is full; shop.orders-0008 is full 160" in said
+        "amqp:resource-limit-exceeded capacity-reached shop.orders-0007 is full; shop.orders-0008 is full 160" in text
     )
-    assert "amqp:internal-error _MSG_TIMED_OUT 4" in said
+    assert "amqp:internal-error _MSG_TIMED_OUT 4" in text
     counts = re.search(r'aria-label="amqp:resource-limit-exceeded capacity-reached: ([\d, ]+)"', shown)
     assert counts is not None and counts[1].split(", ") == [*["130", "160", "160"] * 4, "160"]
 
@@ -122,8 +122,8 @@ def test_what_could_not_be_checked_is_reported_where_it_was_asked(large: Result,
 
 
 def test_each_class_belongs_to_a_check(large: Result) -> None:
-    asked = [code for check in all_checks(large) for code in check.codes]
-    assert sorted(asked) == sorted(code for code in ORDER if is_anomaly(code))
+    codes = [code for check in all_checks(large) for code in check.codes]
+    assert sorted(codes) == sorted(code for code in ORDER if is_anomaly(code))
 
 
 def test_it_stays_small(shown: str) -> None:
@@ -131,7 +131,7 @@ def test_it_stays_small(shown: str) -> None:
 
 
 def test_many_bad_lines_are_folded_behind_the_first() -> None:
-    rows = [each for number in range(OPEN_MAX + 5) for each in lost_in(number, 1)]
+    rows = [row for number in range(OPEN_MAX + 5) for row in lost_in(number, 1)]
     html = page.render(Made(nodes=OPEN_MAX + 5, rows=rows).result())
     assert "5 nodes more with something wrong" in words(html)
 
@@ -170,16 +170,16 @@ def test_a_damaged_record_is_a_note_and_all_is_new(tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"{}")
     result = Made(rows=lost_in(0, 5), earlier=read(folder)).result()
     assert result.since.counts["new"] == 1 and result.since.is_news
-    for said in (words(page.render(result)), summary.write(result), summary.since_last(result)):
-        assert f"{name} is damaged: it is of version None" in said and "remove it" in said
+    for text in (words(page.render(result)), summary.write(result), summary.since_last(result)):
+        assert f"{name} is damaged: it is of version None" in text and "remove it" in text
 
 
 def test_an_entry_of_nothing_is_to_be_removed() -> None:
     [cause] = causes(lost_in(0, 5))
     until = day_at(AT_US) + timedelta(days=9)
     content = with_entry(None, "known.yaml", cause, until, "ann", "INC-1")
-    said = words(page.render(Made(acknowledged=parse(content, "known.yaml")).result()))
-    assert "It is not found any more: remove the entry, line 4." in said
+    text = words(page.render(Made(acknowledged=parse(content, "known.yaml")).result()))
+    assert "It is not found any more: remove the entry, line 4." in text
 
 
 def test_names_are_escaped() -> None:

@@ -24,14 +24,14 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("scheme", "ground"), [("light", "rgb(246, 247, 249)"), ("dark", "rgb(16, 20, 26)")])
 def test_it_fits_and_says_first_what_is_wrong(directory: Path, scheme: str, ground: str) -> None:
     paths = ("/reconciliation.html", "/clean.html")
-    found = drive("look", directory.as_uri(), str(shots("reconciliation")), scheme, *paths)
-    assert len(found) == 4
-    for each in found:
-        where = f"{each['path']} at {each['width']}"
-        assert not each["violations"], f"{where}: {each['violations']}"
-        assert each["overflow"] <= 0 and not each["wide"] and not each["errors"], f"{where}: {each}"
-        assert each["ground"] == ground
-        tops = each["tops"]
+    views = drive("look", directory.as_uri(), str(shots("reconciliation")), scheme, *paths)
+    assert len(views) == 4
+    for view in views:
+        where = f"{view['path']} at {view['width']}"
+        assert not view["violations"], f"{where}: {view['violations']}"
+        assert view["overflow"] <= 0 and not view["wide"] and not view["errors"], f"{where}: {view}"
+        assert view["ground"] == ground
+        tops = view["tops"]
         assert [*tops] == sorted(tops, key=lambda name: tops[name]) and next(iter(tops)) == "What is wrong"
-        if each["width"] == 1440:
+        if view["width"] == 1440:
             assert tops["What is wrong"] < 600, "it is there before anything is scrolled"

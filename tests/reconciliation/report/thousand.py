@@ -23,24 +23,24 @@ LINK = {"link": "5c1f8a52-4a1c-4ce0-8f0e-6a4a7e6d7a11", "container": "0e9b5a66-9
 
 
 def lost_in(number: int, *eids: int) -> list[dict[str, Any]]:
-    of = node(number)
-    return lost(*eids, node=of.name, store=of.store, run="19aa1c2d3e4-7f01", seq=41, rule="stored-accepted", **LINK)
+    home = node(number)
+    return lost(*eids, node=home.name, store=home.store, run="19aa1c2d3e4-7f01", seq=41, rule="stored-accepted", **LINK)
 
 
 def rows() -> list[dict[str, Any]]:
     """21 nodes lost the same way 2 each, one 30; 40 nodes have acknowledgements that the journal has not; one level of
     a node has an event that is there twice; a hole in the evidence."""
-    found = [each for number in range(21) for each in lost_in(number, 5, 6)] + lost_in(30, *range(100, 130))
+    findings = [finding for number in range(21) for finding in lost_in(number, 5, 6)] + lost_in(30, *range(100, 130))
     for number in range(40, 80):
-        of = node(number)
-        found.append(row("A1", eid=3, node=of.name, store=of.store, durable="queue", run="19aa1c2d3e4-7f01", seq=7,
-                         detail=ACKED, at=AT_US - DAY_US, **LINK))  # fmt: skip
+        home = node(number)
+        findings.append(row("A1", eid=3, node=home.name, store=home.store, durable="queue", run="19aa1c2d3e4-7f01",
+                         seq=7, detail=ACKED, at=AT_US - DAY_US, **LINK))  # fmt: skip
     level = node(NODES, LONG, stores=4, has_levels=True).parts[2]
-    found.append(row("P2", eid=9, node=LONG, store=level.store, count=2, detail="stored at EIDs 9, 12, 13"))
+    findings.append(row("P2", eid=9, node=LONG, store=level.store, count=2, detail="stored at EIDs 9, 12, 13"))
     hole = "2 outcomes records missing: n 2 to 3"
-    found.append(row("Q1", eid=None, node=None, store=None, run="19aa1c2d3e4-7f01", count=2, at=None, detail=hole))
-    found.append(row("A12", eid=None, run="19aa1c2d3e4-7f01", seq=9, count=7, detail="pre-settled publish"))
-    return found
+    findings.append(row("Q1", eid=None, node=None, store=None, run="19aa1c2d3e4-7f01", count=2, at=None, detail=hole))
+    findings.append(row("A12", eid=None, run="19aa1c2d3e4-7f01", seq=9, count=7, detail="pre-settled publish"))
+    return findings
 
 
 def known() -> Acknowledged:

@@ -35,10 +35,10 @@ def test_the_auditor_and_the_realm_read_a_key_alike(session: SparkSession) -> No
     rows: list[tuple[Any, ...]] = [("t", 0, at, 0, key) for at, key in enumerate(keys)]
     records = session.createDataFrame(rows, RECORDS)
     nodes = session.createDataFrame([("t", 0, 71, "orders", "read", None)], NODES)
-    found = {row["eid"]: row for row in decode.events(records, nodes).collect()}
-    assert len(found) == len(keys)
+    events = {row["eid"]: row for row in decode.events(records, nodes).collect()}
+    assert len(events) == len(keys)
     for at, key in enumerate(keys):
-        seen, is_copy = found[at], event_key.copied_from(key) is not None
+        seen, is_copy = events[at], event_key.copied_from(key) is not None
         assert seen["copy"] == is_copy, key
-        told = None if is_copy else event_key.published_as(key)
-        assert (None if seen["run"] is None else (seen["run"], seen["seq"])) == told, key
+        origin = None if is_copy else event_key.published_as(key)
+        assert (None if seen["run"] is None else (seen["run"], seen["seq"])) == origin, key

@@ -90,8 +90,8 @@ def test_a_block_is_whole_from_the_base_on(
 
 def test_holes_are_found_from_the_first_number_on(session: SparkSession) -> None:
     records = local_table(session, [("a", 2), ("a", 3), ("a", 7), ("b", 4)], "run string, n bigint")
-    found = {(row["run"], row["first"], row["last"]) for row in runs.missing_numbers(records, ["a", "b"], 1).collect()}
-    assert found == {("a", 1, 1), ("a", 4, 6), ("b", 1, 3)}
+    holes = {(row["run"], row["first"], row["last"]) for row in runs.missing_numbers(records, ["a", "b"], 1).collect()}
+    assert holes == {("a", 1, 1), ("a", 4, 6), ("b", 1, 3)}
     kept = {
         (row["run"], row["first"], row["last"]) for row in runs.missing_numbers(records, ["a", "b"], None).collect()
     }
@@ -142,8 +142,8 @@ def test_a_run_is_live_only_while_no_later_one_is_known() -> None:
 
 
 def test_doubled_and_unreadable_records_and_missing_tables_are_evidence_gaps() -> None:
-    found = numbering_findings([numbering("a-1", n_distinct=2), numbering(None), numbering("b-1")], frozenset({"x"}))
-    assert [one["detail"] for one in found] == [
+    findings = numbering_findings([numbering("a-1", n_distinct=2), numbering(None), numbering("b-1")], frozenset({"x"}))
+    assert [finding["detail"] for finding in findings] == [
         "1 outcomes records are there twice (same run, same n)",
         "no expanded tables under digest d",
         "3 outcomes records cannot be read",
@@ -160,5 +160,5 @@ def test_a_window_reports_what_lies_in_it_and_balances_all(tmp_path: Path) -> No
     folder = LocalFolder(tmp_path)
     report.add_findings(folder, [{**dict.fromkeys(schemas.FINDING_COLUMNS), **row} for row in rows])
     findings = report.condense(folder, Window(noon, noon + 9))
-    assert [(one.code, one.count, one.first_eid) for one in findings.classes] == [("P1", 1, noon)]
+    assert [(entry.code, entry.count, entry.first_eid) for entry in findings.classes] == [("P1", 1, noon)]
     assert findings.totals["P1", 5, None] == 3

@@ -117,7 +117,7 @@ def made_again(shared: SharedRealm, name: str) -> Expected:
         shared.world.log.control.create_topics([TopicSpec(node.topic)])
 
     shared.at_end.append(replace)
-    return Expected({"S3": [""], "P1": [tag(node, one.eid) for one in sent]}, "another one made of its name")
+    return Expected({"S3": [""], "P1": [tag(node, event.eid) for event in sent]}, "another one made of its name")
 
 
 def over_capacity(shared: SharedRealm, name: str) -> Expected:

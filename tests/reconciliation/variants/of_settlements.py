@@ -164,7 +164,7 @@ def released_and_counted(shared: SharedRealm, name: str) -> Expected:
     node, sent = shared.queue(name)
     shared.returned(node, sent[0], "released", failed=1)
     shared.returned(node, sent[1], "modified", failed=1)
-    return Expected({"A6": [tag(node, one.eid) for one in sent[:2]]}, "told return, in the journal return failed")
+    return Expected({"A6": [tag(node, event.eid) for event in sent[:2]]}, "told return, in the journal return failed")
 
 
 def returned_is_another_event(shared: SharedRealm, name: str) -> Expected:

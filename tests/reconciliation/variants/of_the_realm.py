@@ -42,7 +42,7 @@ def a_moved_event_is_missing(shared: SharedRealm, name: str) -> Expected:
     node, sent = shared.queue(name)
     to = shared.world.queue(f"{name}-target")
     shared.world.command("a1", "move", node)
-    shared.letters(node, to, [one.eid for one in sent[:2]], [sent[0].eid], "move", "command a1")
+    shared.letters(node, to, [event.eid for event in sent[:2]], [sent[0].eid], "move", "command a1")
     return Expected({"A7": [tag(node, sent[1].eid)]}, "by the journal (move)")
 
 

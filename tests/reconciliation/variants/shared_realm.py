@@ -57,8 +57,8 @@ class SharedRealm:
 
     def close(self) -> None:
         self.run.close()
-        for each in self.at_end:
-            each()
+        for step in self.at_end:
+            step()
         last = self.world.run()
         last.close()
 

@@ -17,7 +17,7 @@ from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Va
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
 VARIANTS = [*of_publishes.VARIANTS, *of_settlements.VARIANTS, *of_the_realm.VARIANTS, *of_the_evidence.VARIANTS]
-OF_THE_REALM = {one.name for one in of_the_evidence.VARIANTS}
+OF_THE_REALM = {case.name for case in of_the_evidence.VARIANTS}
 INFORMATIONAL = {"P5", "A12"}
 Row = dict[str, object]
 
@@ -48,7 +48,7 @@ def planted(kind: str, request: pytest.FixtureRequest, directory: Path, reconcil
     with place.world() as world:
         shared = SharedRealm(world)
         honest(shared)
-        expected = {one.name: one.plant(shared, one.name) for one in variants}
+        expected = {variant.name: variant.plant(shared, variant.name) for variant in variants}
         shared.close()
     result = reconcile(place.realm)
     return Judged(expected, result, result.rows())
@@ -64,14 +64,14 @@ def is_found(judged: Judged, name: str) -> None:
     named = Counter(str(row["class"]) for row in rows)
     assert set(named) == set(expected.classes), rows
     for code, tags in expected.classes.items():
-        found = [row for row in rows if row["class"] == code]
-        told = ["" if row["eid"] is None else f"{row['store']}:{row['eid']}" for row in found]
+        matches = [row for row in rows if row["class"] == code]
+        reported = ["" if row["eid"] is None else f"{row['store']}:{row['eid']}" for row in matches]
         if any(tags):
-            assert sorted(told) == sorted(tags), found
+            assert sorted(reported) == sorted(tags), matches
         assert any(expected.words in str(row["detail"]) for row in rows), rows
 
 
-@pytest.mark.parametrize("name", [one.name for one in VARIANTS])
+@pytest.mark.parametrize("name", [case.name for case in VARIANTS])
 def test_it_is_found_among_all(judged: Judged, name: str) -> None:
     is_found(judged, name)
 
@@ -87,7 +87,7 @@ def test_the_books_close_over_all_of_it(judged: Judged) -> None:
     assert judged.result.code == 1
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=[one.name for one in VARIANTS])
+@pytest.mark.parametrize("variant", VARIANTS, ids=[case.name for case in VARIANTS])
 def test_it_is_found_alone(
     request: pytest.FixtureRequest, tmp_path: Path, reconcile: Reconcile, variant: Variant
 ) -> None:

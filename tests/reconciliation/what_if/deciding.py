@@ -141,7 +141,7 @@ def _stated() -> Iterator[tuple[str, str, str, str]]:
                 yield "disposition", state, "unset", "yes"
     for cause, default in product(*tables["default"].axes.values()):
         within = {"silent": ("no",), "rolled-back": ("yes",)}.get(cause, ("no", "yes"))
-        yield from ((cause, "", default, each) for each in within)
+        yield from ((cause, "", default, transacted) for transacted in within)
 
 
 def settlements() -> Iterator[World]:

@@ -25,13 +25,13 @@ def recorded(profile: str) -> Recorded:
 
 
 def told(own: str, other: str, unread: tuple[str, ...] = ()) -> dict[str, Any]:
-    said: Verdict = decide(recorded(own), expanded(own), expanded(other))
+    verdict: Verdict = decide(recorded(own), expanded(own), expanded(other))
     answer = Answer(own={own: expanded(own)}, at_first=1, at_last=1)
     answer.digests[own] = 5
-    answer.deliveries.add(said, 5)
-    if said.kind != "alike":
+    answer.deliveries.add(verdict, 5)
+    if verdict.kind != "alike":
         lines = [Line("orders\n", None, "c" * 50, 3, EXAMPLE)]
-        answer.changes.append(Changed("delivery", "subscribe", said, 5, 2, lines))
+        answer.changes.append(Changed("delivery", "subscribe", verdict, 5, 2, lines))
     return document(answer, Question("ours", expanded(other)), "embedded in realm", unread)
 
 

@@ -58,10 +58,10 @@ CASES = [
 def test_a_fact_that_matters_is_named_with_its_values(
     record: Recorded, own: str, other: str, fact: str, values: set[str]
 ) -> None:
-    said = verdict(record, own, other)
-    assert (said.kind, said.missing) == ("undecided", (fact,))
-    assert {value for each in said.alternatives for choice in each.choices for _, value in choice} == values
-    [as_recorded] = [each for each in said.alternatives if each.change.is_none]
+    ruling = verdict(record, own, other)
+    assert (ruling.kind, ruling.missing) == ("undecided", (fact,))
+    assert {value for option in ruling.alternatives for choice in option.choices for _, value in choice} == values
+    [as_recorded] = [option for option in ruling.alternatives if option.change.is_none]
     assert len(as_recorded.choices) == 1
 
 
@@ -74,9 +74,9 @@ def test_a_fact_that_makes_no_difference_is_not_asked_for() -> None:
 def test_what_is_assumed_decides() -> None:
     record = published("extended", answer="unavailable")
     assert verdict(record, "extended", "um-9.12").kind == "undecided"
-    said = verdict(record, "extended", "um-9.12", framing="whole")
-    assert said.kind == "differs" and said.change is not None
-    assert (said.change.old_rules, said.change.new_rules) == (
+    ruling = verdict(record, "extended", "um-9.12", framing="whole")
+    assert ruling.kind == "differs" and ruling.change is not None
+    assert (ruling.change.old_rules, ruling.change.new_rules) == (
         "published.not-stored-released",
         "published.not-stored-rejected",
     )
@@ -88,25 +88,25 @@ def test_what_is_assumed_decides() -> None:
 
 
 def test_another_operation_leaves_the_realms_answer_open() -> None:
-    said = verdict(settled("extended", state="rejected"), "extended", "um-9.12")
-    assert said.kind == "differs" and said.change is not None
-    assert {each.name: (each.old, each.new) for each in said.change.effects} == {
+    ruling = verdict(settled("extended", state="rejected"), "extended", "um-9.12")
+    assert ruling.kind == "differs" and ruling.change is not None
+    assert {field.name: (field.old, field.new) for field in ruling.change.effects} == {
         "operation": ("dead-letter", "discard"),
         "outcome": ("rejected", None),
     }
-    assert said.change.unrecorded == "the realm's answer to discard"
+    assert ruling.change.unrecorded == "the realm's answer to discard"
 
 
 def test_where_the_realm_is_asked_nothing_the_outcome_is_known() -> None:
-    said = verdict(settled("extended", state="released", subscription="plain"), "extended", "um-9.12")
-    assert said.kind == "differs" and said.change is not None and not said.change.unrecorded
-    assert {each.name: (each.old, each.new) for each in said.change.effects} == {"operation": ("return", "none")}
+    ruling = verdict(settled("extended", state="released", subscription="plain"), "extended", "um-9.12")
+    assert ruling.kind == "differs" and ruling.change is not None and not ruling.change.unrecorded
+    assert {field.name: (field.old, field.new) for field in ruling.change.effects} == {"operation": ("return", "none")}
 
 
 def test_the_default_outcome_follows_from_the_state_where_only_one_leads_to_it() -> None:
     """`modified-failed` is what cut-off links leave in `extended`, whether the source says so or nothing."""
-    said = verdict(settled("extended", cause="cut-off", default_outcome="unset"), "extended", "um-9.12")
-    assert said.kind == "undecided" and "default_outcome" in said.missing
+    ruling = verdict(settled("extended", cause="cut-off", default_outcome="unset"), "extended", "um-9.12")
+    assert ruling.kind == "undecided" and "default_outcome" in ruling.missing
     only = verdict(settled("extended", cause="cut-off", default_outcome="rejected"), "extended", "um-9.12")
     assert only.kind == "differs" and only.change is not None
     assert only.change.new_rules == "settle.rejected-discards"
@@ -122,8 +122,8 @@ def test_an_axis_that_the_record_does_not_have() -> None:
         table["cells"] = ["done-far" if rule == "done-as-asked" and at % 2 else rule for at, rule in enumerate(twice)]
 
     other = changed("extended", "settled", with_place)
-    said = decide(settled("extended"), expanded("extended"), other)
-    assert (said.kind, said.missing) == ("undecided", ("place",))
+    ruling = decide(settled("extended"), expanded("extended"), other)
+    assert (ruling.kind, ruling.missing) == ("undecided", ("place",))
     assert decide(settled("extended", answer="not-found"), expanded("extended"), other).kind == "alike"
     assert decide(settled("extended"), expanded("extended"), other, {"place": "near"}).kind == "alike"
 
@@ -134,22 +134,22 @@ def test_a_value_that_the_other_tables_do_not_know() -> None:
 
     other = changed("extended", "settle", without_second)
     assert decide(settled("extended"), expanded("extended"), other).kind == "alike"
-    said = decide(settled("extended", receiver_settle_mode="second"), expanded("extended"), other)
-    assert (said.kind, said.reason) == ("undecided", "table settle does not know receiver_settle_mode second")
+    ruling = decide(settled("extended", receiver_settle_mode="second"), expanded("extended"), other)
+    assert (ruling.kind, ruling.reason) == ("undecided", "table settle does not know receiver_settle_mode second")
 
 
 def test_facts_that_the_other_tables_declare_impossible() -> None:
     def none(table: dict[str, Any]) -> None:
         table["cells"] = [None] * len(table["cells"])
 
-    said = decide(settled("extended"), expanded("extended"), changed("extended", "settled", none))
-    assert (said.kind, said.reason) == ("undecided", "the other tables declare the recorded facts impossible")
+    ruling = decide(settled("extended"), expanded("extended"), changed("extended", "settled", none))
+    assert (ruling.kind, ruling.reason) == ("undecided", "the other tables declare the recorded facts impossible")
 
 
 def test_a_record_that_its_own_tables_deny() -> None:
     record = replace(settled("extended"), answer_cell=settled("extended", state="rejected").answer_cell)
-    said = decide(record, expanded("extended"), expanded("extended"))
-    assert said.kind == "undecided" and "reconcile: A3" in said.reason
+    ruling = decide(record, expanded("extended"), expanded("extended"))
+    assert ruling.kind == "undecided" and "reconcile: A3" in ruling.reason
 
 
 def test_another_transformer_may_make_no_event_of_it() -> None:
@@ -158,8 +158,8 @@ def test_another_transformer_may_make_no_event_of_it() -> None:
     other = ExpandedTables({**document, "classify": {"node_classes": ["default"], "rules": {"ours": naming}}})
     record = published("extended")
     assert decide(record, expanded("extended"), other).kind == "alike", "its node is not named"
-    said = decide(replace(record, other_naming="ours"), expanded("extended"), other)
-    assert (said.kind, said.missing) == ("undecided", ("transformed",))
+    ruling = decide(replace(record, other_naming="ours"), expanded("extended"), other)
+    assert (ruling.kind, ruling.missing) == ("undecided", ("transformed",))
 
 
 def test_other_decisions_than_about_deliveries() -> None:
@@ -173,7 +173,7 @@ def test_other_decisions_than_about_deliveries() -> None:
         answer_cell=None, answer_rule=None, operation=None, cause=None, answer=None,
     )  # fmt: skip
     assert verdict(record, "um-9.12", "um-9.10").kind == "alike"
-    said = verdict(record, "um-9.12", "extended")
-    assert said.kind == "differs" and said.change is not None
-    assert [(each.name, each.old, each.new) for each in said.change.effects] == [("link", "refuse", "confirm")]
-    assert said.change.unrecorded == "the realm's answer to native subscribe"
+    ruling = verdict(record, "um-9.12", "extended")
+    assert ruling.kind == "differs" and ruling.change is not None
+    assert [(field.name, field.old, field.new) for field in ruling.change.effects] == [("link", "refuse", "confirm")]
+    assert ruling.change.unrecorded == "the realm's answer to native subscribe"

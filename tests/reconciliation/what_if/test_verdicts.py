@@ -23,8 +23,8 @@ BESIDE = {"settled", "failed", "elsewhere", "transaction"}  # what a record does
 
 
 def worlds(direction: str, every: int) -> Iterator[World]:
-    found = deciding.publishes() if direction == "publish" else deciding.settlements()
-    return islice(found, 0, None, every)
+    cases = deciding.publishes() if direction == "publish" else deciding.settlements()
+    return islice(cases, 0, None, every)
 
 
 def of_gateway(direction: str, profile: str, world: World) -> Done:
@@ -59,31 +59,31 @@ def holds(verdict: Verdict, world: World, old: Done, new: Done) -> bool:
     if verdict.kind != "undecided":
         return is_true(verdict.change, old, new)
     fitting = [
-        one.change
-        for one in verdict.alternatives
-        if any(all(world.get(name, value) == value for name, value in choice) for choice in one.choices)
+        alternative.change
+        for alternative in verdict.alternatives
+        if any(all(world.get(name, value) == value for name, value in choice) for choice in alternative.choices)
     ]
     return any(is_true(change, old, new) for change in fitting)
 
 
-def compared(direction: str, one: str, other: str, every: int) -> dict[Recorded, tuple[Verdict, set[str]]]:
+def compared(direction: str, own: str, other: str, every: int) -> dict[Recorded, tuple[Verdict, set[str]]]:
     """By record: the verdict, and what gateways do about all that it may have been."""
     known: dict[Recorded, Verdict] = {}
     done: dict[Recorded, set[str]] = defaultdict(set)
     for world in worlds(direction, every):
-        old, record = recorded_by(direction, one, world)
+        old, record = recorded_by(direction, own, world)
         if old.rule.rule == "received-noted":
             continue  # nothing is recorded of what says nothing yet
         if record not in known:
-            known[record] = decide(record, deciding.expanded(one), deciding.expanded(other))
+            known[record] = decide(record, deciding.expanded(own), deciding.expanded(other))
         new = of_gateway(direction, other, world)
         assert holds(known[record], world, old, new), (world, old, new, known[record])
         done[record].add(str(new.columns))
     return {record: (verdict, done[record]) for record, verdict in known.items()}
 
 
-def kinds_of(found: dict[Recorded, tuple[Verdict, set[str]]]) -> Counter[str]:
-    return Counter(verdict.kind for verdict, _ in found.values())
+def kinds_of(verdicts: dict[Recorded, tuple[Verdict, set[str]]]) -> Counter[str]:
+    return Counter(verdict.kind for verdict, _ in verdicts.values())
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -94,26 +94,26 @@ def test_the_same_tables_decide_alike(direction: str, profile: str) -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_other_tables_decide_as_a_gateway_with_them(direction: str, one: str, other: str) -> None:
-    kinds = kinds_of(compared(direction, one, other, FEW))
+@pytest.mark.parametrize(("own", "other"), PAIRS)
+def test_other_tables_decide_as_a_gateway_with_them(direction: str, own: str, other: str) -> None:
+    kinds = kinds_of(compared(direction, own, other, FEW))
     assert kinds.total() > 20 and set(kinds) != {"alike"}, kinds
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(("one", "other"), [*product(PROFILES, PROFILES)])
-def test_every_fact_and_profile(direction: str, one: str, other: str) -> None:
+@pytest.mark.parametrize(("own", "other"), [*product(PROFILES, PROFILES)])
+def test_every_fact_and_profile(direction: str, own: str, other: str) -> None:
     """Each cell, each fact that is not recorded. What is called undecidable differs in the end by what it may have
     been."""
-    found = compared(direction, one, other, 1)
-    if one == other:
-        assert set(kinds_of(found)) == {"alike"}
-    for record, (verdict, done) in found.items():
+    verdicts = compared(direction, own, other, 1)
+    if own == other:
+        assert set(kinds_of(verdicts)) == {"alike"}
+    for record, (verdict, done) in verdicts.items():
         if verdict.kind == "undecided" and len(done) == 1:
             assert differ_beside(verdict), (record, verdict)
 
 
 def differ_beside(verdict: Verdict) -> bool:
     """The alternatives are one in what a record says."""
-    names = {effect.name for each in verdict.alternatives for effect in each.change.effects}
+    names = {effect.name for alternative in verdict.alternatives for effect in alternative.change.effects}
     return bool(names & BESIDE) or any(name.endswith("before the discharge") for name in names)

@@ -63,9 +63,9 @@ def plant(place: Place) -> None:
     """More of what was recorded: rejected by many peers, a time later than asked for, tables that are not stored,
     decisions that had no room, and no record at all."""
     topic = place.topic("outcomes")
-    found = [orjson.loads(value) for _, _, value in place.records(topic) if value]
+    records = [orjson.loads(value) for _, _, value in place.records(topic) if value]
     [(record, group)] = [
-        (record, group) for record in found for group in record["groups"]
+        (record, group) for record in records for group in record["groups"]
         if group["node"] == BULK and group["rule"] == "rejected-dead-letters"
     ]  # fmt: skip
     many = [
@@ -87,12 +87,12 @@ class Told:
     document: dict[str, Any]
     text: str
 
-    def changes(self, **of: object) -> list[dict[str, Any]]:
-        return [one for one in self.document["changes"] if all(one.get(key) == value for key, value in of.items())]
+    def changes(self, **fields: object) -> list[dict[str, Any]]:
+        return [row for row in self.document["changes"] if all(row.get(key) == value for key, value in fields.items())]
 
 
 @pytest.fixture(scope="module", params=["embedded", "kafka"])
-def told(
+def answer(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, session: SparkSession, ours: TableSet
 ) -> Iterator[Told]:
     directory = tmp_path_factory.mktemp("what-if")
@@ -115,8 +115,8 @@ def told(
     yield Told(json.loads(json.dumps(document)), text.write(document))
 
 
-def test_only_what_the_changed_rule_decides_is_different(told: Told) -> None:
-    [change] = told.changes(kind="differs")
+def test_only_what_the_changed_rule_decides_is_different(answer: Told) -> None:
+    [change] = answer.changes(kind="differs")
     assert (change["old_rules"], change["new_rules"]) == (
         "settle.rejected-dead-letters",
         "settle.rejected-dead-letters-bulk",
@@ -129,45 +129,45 @@ def test_only_what_the_changed_rule_decides_is_different(told: Told) -> None:
     assert {line["node"] for line in change["lines"]} == {BULK}
 
 
-def test_counts_are_exact_however_many_peers_there_are(told: Told) -> None:
-    [change] = told.changes(kind="differs")
+def test_counts_are_exact_however_many_peers_there_are(answer: Told) -> None:
+    [change] = answer.changes(kind="differs")
     in_all = 1 + sum(range(1, PEERS + 1))
     assert change["count"] == in_all
     assert [line["count"] for line in change["lines"]] == [*range(PEERS, PEERS - LINES, -1)]
     named = sum(line["count"] for line in change["lines"])
     assert change["more"] == {"lines": 1 + PEERS - LINES, "count": in_all - named}
-    totals = told.document["deliveries"]
+    totals = answer.document["deliveries"]
     assert (totals["differently"], totals["undecided"]) == (in_all, 1)
     assert totals["alike"] == 1 + 4 + 3, "published in a transaction; published; released, and rejected elsewhere"
     assert totals["all"] == totals["alike"] + in_all + 1
 
 
-def test_each_line_leads_to_a_delivery(told: Told) -> None:
-    [change] = told.changes(kind="differs")
+def test_each_line_leads_to_a_delivery(answer: Told) -> None:
+    [change] = answer.changes(kind="differs")
     first = change["lines"][0]
     assert (first["user"], first["container"]) == ("ann", f"many-{PEERS - 1:02}")
     assert first["example"]["delivery"].endswith(":1000")
     assert first["command"] == f"realmgate trace {first['example']['delivery']}"
-    [of_store] = told.changes(kind="undecided")[0]["lines"]
+    [of_store] = answer.changes(kind="undecided")[0]["lines"]
     assert of_store["command"] == f"realmgate trace {of_store['example']['tag']}"
-    assert f"  {BULK}  ann   many-24    {first['command']}" in told.text
+    assert f"  {BULK}  ann   many-24    {first['command']}" in answer.text
 
 
-def test_tables_that_are_not_stored_decide_nothing(told: Told) -> None:
-    [change] = told.changes(kind="undecided")
+def test_tables_that_are_not_stored_decide_nothing(answer: Told) -> None:
+    [change] = answer.changes(kind="undecided")
     assert change["reason"] == f"the tables under digest {'0' * 32} are not stored"
     assert [line["node"] for line in change["lines"]] == ["elsewhere"]
-    assert change["reason"] in told.text
+    assert change["reason"] in answer.text
 
 
-def test_what_has_no_record_is_named(told: Told) -> None:
-    assert told.document["records"]["unreadable"] == 1
-    assert any(words.startswith("3 decisions about fault") for words in told.document["not_recorded"])
-    assert told.document["others"] == {
+def test_what_has_no_record_is_named(answer: Told) -> None:
+    assert answer.document["records"]["unreadable"] == 1
+    assert any(words.startswith("3 decisions about fault") for words in answer.document["not_recorded"])
+    assert answer.document["others"] == {
         "all": 2, "alike": 2, "alike_by_another_rule": 0, "differently": 0, "undecided": 0, "decided_by_assumption": 0,
     }, "a declare and its discharge"  # fmt: skip
-    assert "is not simulated" in told.text.replace("\n", " ")
-    assert not is_alike(told.document)
+    assert "is not simulated" in answer.text.replace("\n", " ")
+    assert not is_alike(answer.document)
 
 
 def test_the_command_and_its_exit_codes(tmp_path: Path) -> None:
@@ -175,14 +175,14 @@ def test_the_command_and_its_exit_codes(tmp_path: Path) -> None:
     gateway = start_gateway(tmp_path, embedded_realm(tmp_path))
     given_back(gateway, PLAIN, BAD)
     config, out = ("--config", str(gateway.config_path)), ("--out", str(tmp_path / "out"))
-    code, said, _ = printed("what-if", "--profile", "extended", *config, *out)
-    assert (code, "Different" in said) == (0, False)
+    code, output, _ = printed("what-if", "--profile", "extended", *config, *out)
+    assert (code, "Different" in output) == (0, False)
     report = tmp_path / "out" / "what-if.json"
     assert gateway.stop() == 0
-    code, said, _ = printed("what-if", "--profile", "um-9.12", "--assume", "framing=whole", *config, *out)
-    assert code == 1 and "settle.rejected-dead-letters -> settle.rejected-discards" in said
+    code, output, _ = printed("what-if", "--profile", "um-9.12", "--assume", "framing=whole", *config, *out)
+    assert code == 1 and "settle.rejected-dead-letters -> settle.rejected-discards" in output
     assert json.loads(report.read_text())["deliveries"]["differently"] == 1
-    assert (tmp_path / "out" / "what-if.txt").read_text() == said
+    assert (tmp_path / "out" / "what-if.txt").read_text() == output
     code, as_json, _ = printed("what-if", "--profile", "um-9.12", *config, "--to", "2000-01-01", "--json")
     assert (code, json.loads(as_json)["deliveries"]["all"]) == (0, 0)
     [landed] = (tmp_path / "out" / "landed-outcomes").iterdir()

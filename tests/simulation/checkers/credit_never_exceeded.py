@@ -30,4 +30,6 @@ class CreditNeverExceeded(Checker):
 
     def _completed(self, link: WireLink) -> int:
         answered = self.world.answers.markers
-        return sum(one.inside or bool(one.told) or (one.settled and one.marker in answered) for one in link.published)
+        return sum(
+            post.inside or bool(post.told) or (post.settled and post.marker in answered) for post in link.published
+        )

@@ -57,69 +57,71 @@ class EveryDeliveryHasOneOutcome(Checker):
     def at_quiet(self) -> None:
         for link in self.world.links:
             if not link.gone and link.run == self.world.process.run:
-                waiting = [one.marker for one in link.published if _wants_an_outcome(one)]
+                waiting = [post.marker for post in link.published if _wants_an_outcome(post)]
                 self.require(not waiting, f"nothing was told of {waiting} on {link}")
-                stated = [one.eid for one in link.given if one.stated and not one.peer_settled and not one.told]
+                stated = [sent.eid for sent in link.given if sent.stated and not sent.peer_settled and not sent.told]
                 self.require(not stated, f"nothing was answered about {stated} on {link}")
 
     def at_end(self) -> None:
         evidence = self.world.evidence
         for run, seqs in evidence.doubled_seqs().items():
             self.fail(f"seqs {seqs} of run {run} have two outcomes")
-        told = evidence.by_link()
+        records = evidence.by_link()
         for key, links in _by_name(self.world.links).items():
             if evidence.complete(key[0]):
-                self._compare(links, told.get(key, []))
+                self._compare(links, records.get(key, []))
 
-    def _compare(self, links: list[WireLink], told: list[Told]) -> None:
+    def _compare(self, links: list[WireLink], records: list[Told]) -> None:
         """What the witness saw on links of one name, beside what was recorded, both in the order of the seqs."""
-        seen: list[Any] = [one for link in links for one in (link.published or link.given)]
+        seen: list[Any] = [delivery for link in links for delivery in (link.published or link.given)]
         unprocessed = len(seen) - len(
-            told
+            records
         )  # in one burst with what the link, its session or its connection was ended for
         is_cut = unprocessed > 0 and links[-1].shut and links[-1].publishing
-        if is_cut and not any(_is_heard(one) for one in seen[-unprocessed:]):
+        if is_cut and not any(_is_heard(delivery) for delivery in seen[-unprocessed:]):
             del seen[-unprocessed:]
-        self.require(len(seen) == len(told), f"{links[0]}: {len(seen)} deliveries seen, {len(told)} recorded")
-        for one, record in zip(seen, told, strict=True):
-            if isinstance(one, Given):
-                self._compare_given(one, record)
+        self.require(len(seen) == len(records), f"{links[0]}: {len(seen)} deliveries seen, {len(records)} recorded")
+        for delivery, record in zip(seen, records, strict=True):
+            if isinstance(delivery, Given):
+                self._compare_given(delivery, record)
             else:
-                self._compare_published(one, record)
+                self._compare_published(delivery, record)
 
-    def _compare_published(self, one: Publish, record: Told) -> None:
-        said = one.told[0].split(":")[0] if one.told else None
-        self.require(bool(record.group["presettled"]) == one.settled, f"{one.marker}: settled {one.settled}, {record}")
-        self.require(said in (None, record.group["outcome"]), f"{one.marker} was told {said}, recorded is {record}")
-        if one.closed and one.transaction is not None and one.transaction.done is not None:
-            promised = one.promised.split(":")[0]
-            kept = promised != "accepted" or one.transaction.done
+    def _compare_published(self, post: Publish, record: Told) -> None:
+        shown = post.told[0].split(":")[0] if post.told else None
+        self.require(
+            bool(record.group["presettled"]) == post.settled, f"{post.marker}: settled {post.settled}, {record}"
+        )
+        self.require(shown in (None, record.group["outcome"]), f"{post.marker} was told {shown}, recorded is {record}")
+        if post.closed and post.transaction is not None and post.transaction.done is not None:
+            promised = post.promised.split(":")[0]
+            kept = promised != "accepted" or post.transaction.done
             wanted = {promised} if kept else {"released", "rejected"}
-            self.require(record.group["outcome"] in wanted, f"{one.marker}, promised {promised}: recorded is {record}")
-        stored = self.ledger.eid(one.link.node, one.marker)
-        self.require(record.eid in (-1, stored), f"{one.marker} is stored at {stored}, recorded is {record}")
+            self.require(record.group["outcome"] in wanted, f"{post.marker}, promised {promised}: recorded is {record}")
+        stored = self.ledger.eid(post.link.node, post.marker)
+        self.require(record.eid in (-1, stored), f"{post.marker} is stored at {stored}, recorded is {record}")
 
-    def _compare_given(self, one: Given, record: Told) -> None:
-        self.require(one.eid == record.eid, f"event {one.eid} was given on {one.link}, recorded is {record}")
-        said = one.told[0].split(":")[0] if one.told else None
-        name = said and said.split("-")[0]
-        self.require(name in (None, record.group["outcome"]), f"event {one.eid} was told {said}, recorded is {record}")
-        if name == "modified" and (one.stated or "").startswith(name):
-            self.require(said == one.stated, f"event {one.eid}, peer said {one.stated}: told back {said}")
-        unprocessed = one.link.shut and not one.told and record.group["cause"] == "lost"  # stated in that burst, too
-        if one.link.conflict or unprocessed:
+    def _compare_given(self, sent: Given, record: Told) -> None:
+        self.require(sent.eid == record.eid, f"event {sent.eid} was given on {sent.link}, recorded is {record}")
+        echo = sent.told[0].split(":")[0] if sent.told else None
+        name = echo and echo.split("-")[0]
+        self.require(name in (None, record.group["outcome"]), f"event {sent.eid} was told {echo}, recorded is {record}")
+        if name == "modified" and (sent.stated or "").startswith(name):
+            self.require(echo == sent.stated, f"event {sent.eid}, peer said {sent.stated}: told back {echo}")
+        unprocessed = sent.link.shut and not sent.told and record.group["cause"] == "lost"  # stated in that burst, too
+        if sent.link.conflict or unprocessed:
             return  # what came behind a contradiction, in the same bytes, was not listened to
-        cause = ("sent-settled",) if one.settled else _CAUSES.get(one.stated, ("disposition",))
-        if one.transaction is not None and one.stated is None:
-            cause = _CAUSES["rolled-back"] + (("disposition",) if one.transaction.done is None else ())
-        self.require(record.group["cause"] in cause, f"event {one.eid}, peer said {one.stated}: recorded is {record}")
-        if record.group["cause"] in ("lost", "cut-off") and not one.link.shut and one.transaction is None:
+        cause = ("sent-settled",) if sent.settled else _CAUSES.get(sent.stated, ("disposition",))
+        if sent.transaction is not None and sent.stated is None:
+            cause = _CAUSES["rolled-back"] + (("disposition",) if sent.transaction.done is None else ())
+        self.require(record.group["cause"] in cause, f"event {sent.eid}, peer said {sent.stated}: recorded is {record}")
+        if record.group["cause"] in ("lost", "cut-off") and not sent.link.shut and sent.transaction is None:
             is_cut_off = record.group["cause"] == "cut-off"
-            self.require(is_cut_off == one.link.broken, f"{one.link} broke off: {one.link.broken}, {record}")
-        expected = (one.stated or "").split("-")[0]
-        if one.stated not in (None, "unstated", "rolled-back") and column(record, "answer") in ("done", None):
+            self.require(is_cut_off == sent.link.broken, f"{sent.link} broke off: {sent.link.broken}, {record}")
+        expected = (sent.stated or "").split("-")[0]
+        if sent.stated not in (None, "unstated", "rolled-back") and column(record, "answer") in ("done", None):
             self.require(
-                record.group["outcome"] == expected, f"event {one.eid}, peer said {one.stated}: recorded is {record}"
+                record.group["outcome"] == expected, f"event {sent.eid}, peer said {sent.stated}: recorded is {record}"
             )
 
 
@@ -129,13 +131,13 @@ def _wants_an_outcome(publish: Publish) -> bool:
     return not publish.settled and not publish.closed and not publish.told and not goes_on
 
 
-def _is_heard(one: Publish | Given) -> bool:
-    return bool(one.told) or (isinstance(one, Publish) and one.closed)
+def _is_heard(delivery: Publish | Given) -> bool:
+    return bool(delivery.told) or (isinstance(delivery, Publish) and delivery.closed)
 
 
 def _by_name(links: list[WireLink]) -> dict[tuple[str, str, str], list[WireLink]]:
-    found: dict[tuple[str, str, str], list[WireLink]] = {}
+    by_name: dict[tuple[str, str, str], list[WireLink]] = {}
     for link in links:
         if link.published or link.given:
-            found.setdefault((link.run, link.container, link.name), []).append(link)
-    return found
+            by_name.setdefault((link.run, link.container, link.name), []).append(link)
+    return by_name

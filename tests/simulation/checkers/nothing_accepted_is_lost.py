@@ -24,16 +24,16 @@ class NothingAcceptedIsLost(Checker):
                     self.fail(f"event {event.offset} of {node} was never dealt with by {durable!r}")
 
     def _finished(self) -> set[tuple[str, str, int]]:
-        found = set()
+        keys = set()
         for link in self.world.links:
             final = _FINAL if link.mode != QUEUE else _FINAL[:3]
             for given in link.given:
                 if given.stated in final or self._committed_unheard(given):
-                    found.add((link.node, link.durable, given.eid))
+                    keys.add((link.node, link.durable, given.eid))
         for (store, durable, eid), entries in self.ledger.all_entries().items():
             if any(entry.cause == "sent-settled" for entry in entries):
-                found.add((self.ledger.node_of(store) or "", durable, eid))
-        return found
+                keys.add((self.ledger.node_of(store) or "", durable, eid))
+        return keys
 
     def _committed_unheard(self, given: Given) -> bool:
         """The discharge was not answered: the journal knows."""

@@ -34,7 +34,7 @@ class NothingInFlightAtEnd(Checker):
             self.require(limit.used == 0 and not limit._held, f"{limit._held} of {limit._name} after the end")
         self.require(not gateway.credit.lent_to, f"credit is lent to {gateway.credit.lent_to} after the end")
         snapshots = self.ledger.snapshots()
-        lows = {(one["node"], one["durable"]): (one["low"], one["acked"], one["closed"]) for one in snapshots.values()}
+        lows = {(row["node"], row["durable"]): (row["low"], row["acked"], row["closed"]) for row in snapshots.values()}
         for (node, durable), start in self.ledger.durables().items():
             low, acked, closed = lows.get((node, durable), (None, None, None))
             end = max(start, self.ledger.end(node))

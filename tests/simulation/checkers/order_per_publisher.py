@@ -47,7 +47,7 @@ class OrderPerPublisher(Checker):
 
     def at_end(self) -> None:
         for link in self.world.links:
-            published = sorted(link.published, key=lambda one: one.place)
-            eids = [self.ledger.eid(link.node, one.marker) for one in published]
+            published = sorted(link.published, key=lambda post: post.place)
+            eids = [self.ledger.eid(link.node, post.marker) for post in published]
             stored = [eid for eid in eids if eid >= 0]
             self.require(stored == sorted(stored), f"messages of {link} are stored in the order {stored}")

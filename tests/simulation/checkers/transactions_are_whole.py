@@ -96,10 +96,12 @@ class TransactionsAreWhole(Checker):
     def _parts(self, transaction: Transaction) -> list[tuple[str, bool]]:
         """What it consists of, and whether that is on the disk; not what was refused inside of it, and no outcome of
         what no one keeps an account of."""
-        posted = [one for one in transaction.posted if not _is_refused(one)]
-        parts = [(one.marker, self.ledger.holds(one.link.node, one.marker)) for one in posted]
-        retired = [one for one in transaction.retired if one.transaction is transaction and one.link.durable]
-        return parts + [(f"{one.inside} of event {one.eid} on {one.link}", self._is_journaled(one)) for one in retired]
+        posted = [post for post in transaction.posted if not _is_refused(post)]
+        parts = [(post.marker, self.ledger.holds(post.link.node, post.marker)) for post in posted]
+        retired = [given for given in transaction.retired if given.transaction is transaction and given.link.durable]
+        return parts + [
+            (f"{given.inside} of event {given.eid} on {given.link}", self._is_journaled(given)) for given in retired
+        ]
 
     def _is_journaled(self, given: Given) -> bool:
         """The peer's own outcome of this delivery: until its event is given again."""
@@ -111,5 +113,5 @@ class TransactionsAreWhole(Checker):
 
 def _is_refused(publish: Publish) -> bool:
     """Its transaction never had it."""
-    said = publish.promised or (publish.told[0] if publish.told else "")
-    return said.startswith("rejected")
+    outcome = publish.promised or (publish.told[0] if publish.told else "")
+    return outcome.startswith("rejected")

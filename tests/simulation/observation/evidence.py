@@ -22,8 +22,8 @@ class Told:
         return f"seq {self.seq}, event {self.eid}, " + ", ".join(f"{name} {self.group[name]}" for name in names)
 
 
-def column(told: Told, name: str) -> Any:
-    return told.group[name]
+def column(outcome: Told, name: str) -> Any:
+    return outcome.group[name]
 
 
 class Evidence:
@@ -53,22 +53,22 @@ class Evidence:
         ]
 
     def by_seq(self) -> dict[tuple[str, int], Told]:
-        return {(run, one.seq): one for run, one in self.told()}
+        return {(run, outcome.seq): outcome for run, outcome in self.told()}
 
     def doubled_seqs(self) -> dict[str, list[int]]:
         seen: set[tuple[str, int]] = set()
         doubled: dict[str, list[int]] = {}
-        for run, one in self.told():
-            if (run, one.seq) in seen:
-                doubled.setdefault(run, []).append(one.seq)
-            seen.add((run, one.seq))
+        for run, outcome in self.told():
+            if (run, outcome.seq) in seen:
+                doubled.setdefault(run, []).append(outcome.seq)
+            seen.add((run, outcome.seq))
         return doubled
 
     def by_link(self) -> dict[tuple[str, str, str], list[Told]]:
         """By run, container and link name, in the order of the seqs."""
         links: dict[tuple[str, str, str], list[Told]] = {}
-        for run, one in self.told():
-            links.setdefault((run, one.group["container"], one.group["name"]), []).append(one)
-        for found in links.values():
-            found.sort(key=lambda one: one.seq)
+        for run, outcome in self.told():
+            links.setdefault((run, outcome.group["container"], outcome.group["name"]), []).append(outcome)
+        for outcomes in links.values():
+            outcomes.sort(key=lambda outcome: outcome.seq)
         return links

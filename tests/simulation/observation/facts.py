@@ -102,5 +102,5 @@ class Transaction:
         return (self.asked, self.answer) == ("commit", "accepted")
 
     def __str__(self) -> str:
-        said = f"{self.asked or 'no discharge'}, answered {self.answer or 'nothing'}"
-        return f"transaction {self.identity.decode()} of {self.control.container} ({said})"
+        end = f"{self.asked or 'no discharge'}, answered {self.answer or 'nothing'}"
+        return f"transaction {self.identity.decode()} of {self.control.container} ({end})"

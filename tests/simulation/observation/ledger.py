@@ -56,23 +56,23 @@ class Ledger:
     def event(self, node: str, eid: int) -> Stored | None:
         partition = self._disk.partitions[f"{PREFIX}.node.{node}", 0]
         at = partition.index(eid)
-        found = partition.records[at] if at < len(partition.records) else None
-        return found if found is not None and found.offset == eid else None
+        record = partition.records[at] if at < len(partition.records) else None
+        return record if record is not None and record.offset == eid else None
 
     def end(self, node: str) -> int:
         return self._disk.partitions[f"{PREFIX}.node.{node}", 0].end
 
     def holds(self, node: str, payload_marker: str) -> bool:
         """Is an event with this marker stored?"""
-        found = self._events.setdefault(node, {})
+        eids = self._events.setdefault(node, {})
         start = self._events_from.get(node, 0)
         partition = self._disk.partitions[f"{PREFIX}.node.{node}", 0]
         records = partition.records[partition.index(start) :]
         for record in records:
             if not record.open:
-                found[marker_of(record.value or b"")] = record.offset
+                eids[marker_of(record.value or b"")] = record.offset
         self._events_from[node] = next((record.offset for record in records if record.open), partition.end)
-        return payload_marker in found
+        return payload_marker in eids
 
     def marker(self, event: Stored | None) -> str:
         return marker_of(event.value or b"") if event is not None else ""
@@ -137,24 +137,24 @@ class Ledger:
 
     def durables(self) -> dict[tuple[str, str], int]:
         """Node and name of every durable that has not been deleted -> the EID it began at."""
-        found = {}
+        starts = {}
         for record in self._of(f"{PREFIX}.realm"):
             what, *names = orjson.loads(record.key or b"[]")
             if what == "durable" and record.value:
-                found[names[0], names[1]] = int(orjson.loads(record.value)["start"])
+                starts[names[0], names[1]] = int(orjson.loads(record.value)["start"])
             elif what == "durable":
-                found.pop((names[0], names[1]), None)
-        return found
+                starts.pop((names[0], names[1]), None)
+        return starts
 
     def snapshots(self) -> dict[tuple[int, str], dict[str, Any]]:
         """The newest snapshot of each durable."""
-        found = {}
+        by_durable = {}
         for record in self._of(f"{PREFIX}.state"):
             if record.value is None:
                 continue
             snapshot = orjson.loads(record.value)
-            found[snapshot["store"], snapshot["durable"]] = snapshot
-        return found
+            by_durable[snapshot["store"], snapshot["durable"]] = snapshot
+        return by_durable
 
     def _of(self, topic: str) -> list[Stored]:
         return [record for record in self._disk.partitions[topic, 0].records if not record.open]

@@ -164,26 +164,26 @@ class Witness:
         if frame.field(0) is not True:
             return
         session = self._theirs[frame.channel]
-        said = frame.field(4)
-        if isinstance(said, Described) and said.descriptor == _TRANSACTIONAL:
+        outcome = frame.field(4)
+        if isinstance(outcome, Described) and outcome.descriptor == _TRANSACTIONAL:
             for given in _range(session.given, frame):
-                self._retire(session, given, said, bool(frame.field(3)))
+                self._retire(session, given, outcome, bool(frame.field(3)))
             return
-        state = _state(said)
+        state = _state(outcome)
         for given in _range(session.given, frame):
             self._stated(given, state, bool(frame.field(3)))
 
-    def _retire(self, session: _Session, given: Given, said: Described, settled: bool) -> None:
+    def _retire(self, session: _Session, given: Given, state: Described, settled: bool) -> None:
         """An outcome inside a transaction; one that is not there ends the link."""
         if given.stated is not None or given.settled or given.link.gone:
             return
-        transaction = _open_in(session, said)
+        transaction = _open_in(session, state)
         if transaction is None:
             given.link.conflict = True
             return
         if given.transaction is not None and given.transaction.asked == "commit":
             return  # it is in the transaction in which it was stated first, and in no other (H-9)
-        given.transaction, given.inside, given.peer_settled = transaction, _state(said.value[1]), settled
+        given.transaction, given.inside, given.peer_settled = transaction, _state(state.value[1]), settled
         transaction.retired.append(given)
 
     def _stated(self, given: Given, state: str, settled: bool) -> None:
@@ -254,11 +254,11 @@ class Witness:
 
     def _out_disposition(self, frame: Seen) -> None:
         session = self._ours[frame.channel]
-        said = frame.field(4)
-        state = _state(said)
+        outcome = frame.field(4)
+        state = _state(outcome)
         if frame.field(0) is True:
             for link, transaction in _range(session.requests, frame):
-                self._answered(session, link, transaction, said)
+                self._answered(session, link, transaction, outcome)
             for publish in _heard(_range(session.published, frame)):
                 if state.startswith("transactional "):
                     publish.promised = state.partition(" ")[2]
@@ -274,16 +274,16 @@ class Witness:
             given.told.append(state)
             self._observer.echoed(given, state)
 
-    def _answered(self, session: _Session, link: WireLink, transaction: Transaction | None, said: Any) -> None:
+    def _answered(self, session: _Session, link: WireLink, transaction: Transaction | None, outcome: Any) -> None:
         if link.gone:
             return
         if transaction is None:
-            if isinstance(said, Described) and said.descriptor == STATES["declared"]:
-                session.transaction = Transaction(link, bytes(said.value[0]))
+            if isinstance(outcome, Described) and outcome.descriptor == STATES["declared"]:
+                session.transaction = Transaction(link, bytes(outcome.value[0]))
                 self.transactions.append(session.transaction)
                 self._observer.declared(session.transaction)
             return
-        transaction.answer = _state(said)
+        transaction.answer = _state(outcome)
         self._observer.answered(transaction)
         for given in transaction.retired:
             if given.transaction is transaction:
@@ -351,8 +351,8 @@ def _open_in(session: _Session, state: Described) -> Transaction | None:
 
 def _roll_back(session: _Session, control: WireLink) -> None:
     """An open transaction ends with its control link; and a rollback without an answer gets none."""
-    ended = [each for link, each in session.requests.values() if link is control and each is not None]
-    ended = [each for each in ended if each.asked == "rollback" and not each.answer]
+    ended = [request for link, request in session.requests.values() if link is control and request is not None]
+    ended = [request for request in ended if request.asked == "rollback" and not request.answer]
     if session.transaction is not None and session.transaction.control is control:
         ended.append(session.transaction)
         session.transaction = None

@@ -18,8 +18,8 @@ _PROPERTIES, _APPLICATION, _DATA, _SEQUENCE, _VALUE, _FOOTER = 0x73, 0x74, 0x75,
 
 def marker_of(payload: bytes) -> str:
     """The marker in a message; empty when it has none."""
-    found = _MARKER.search(payload)
-    return found[0].decode() if found else ""
+    marker = _MARKER.search(payload)
+    return marker[0].decode() if marker else ""
 
 
 def message(number: int, random: Random) -> bytes:

@@ -128,9 +128,9 @@ class Client:
         return self._random.choice(self._sessions)
 
     def _forget(self, link: Any) -> None:
-        self.held = [(of, delivery) for of, delivery in self.held if of != link]
+        self.held = [(owner, delivery) for owner, delivery in self.held if owner != link]
         for control in self.controls:
-            control.retired = [(of, delivery) for of, delivery in control.retired if of != link]
+            control.retired = [(owner, delivery) for owner, delivery in control.retired if owner != link]
         self.concluding = [delivery for delivery in self.concluding if delivery.link != link]
         self._without_control([control for control in self.controls if control.link == link])
         self.asked = [delivery for delivery in self.asked if delivery.link != link]
@@ -158,7 +158,7 @@ class Client:
 
     def control(self, name: str) -> None:
         """Open a control link on a session that has none."""
-        free = [session for session in self._sessions if all(each.session != session for each in self.controls)]
+        free = [session for session in self._sessions if all(entry.session != session for entry in self.controls)]
         if free:
             self.controls.append(Control(self._random.choice(free), name))
 
@@ -216,12 +216,12 @@ class Client:
 
     def _on_delivery(self, link: Any, delivery: Any) -> None:
         if link.is_sender:
-            control = next((each for each in self.controls if each.link == link), None)
+            control = next((entry for entry in self.controls if entry.link == link), None)
             if control is not None:
                 if delivery.updated and delivery.settled:
-                    asked = control.asked
+                    request = control.asked
                     done = control.answered(delivery)
-                    if asked in ("commit", "rollback"):
+                    if request in ("commit", "rollback"):
                         self._ended(control, known=True, done=done)
                 return
             if delivery.updated and delivery.settled:

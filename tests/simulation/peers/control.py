@@ -49,10 +49,10 @@ class Control:
 
     def answered(self, delivery: Any) -> bool:
         """What it retired counts as settled from here on; False where it is the client's as before."""
-        asked, self.asked = self.asked, ""
-        if asked == "declare" and delivery.remote_state == _DECLARED:
+        request, self.asked = self.asked, ""
+        if request == "declare" and delivery.remote_state == _DECLARED:
             self.id, self.said = bytes(delivery.remote.data[0]), 0
-        done = asked == "commit" and delivery.remote_state == delivery.ACCEPTED
+        done = request == "commit" and delivery.remote_state == delivery.ACCEPTED
         delivery.settle()
         return done
 

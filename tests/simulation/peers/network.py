@@ -53,8 +53,8 @@ class Network:
         for wire in list(self.wires):
             if wire.open:
                 self._carry(wire, everything)
-            said = (wire.ending and not wire.to_client) or (wire.client_ending and not wire.to_gateway)
-            if wire.open and said:
+            is_over = (wire.ending and not wire.to_client) or (wire.client_ending and not wire.to_gateway)
+            if wire.open and is_over:
                 self.reset(wire)
 
     def _carry(self, wire: Wire, everything: bool) -> None:

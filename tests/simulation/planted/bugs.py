@@ -77,7 +77,7 @@ def violations(bug: Bug, words: str, seeds: Iterable[int], live: Callable[[int],
                 seen += live(seed)
             except (AssertionError, LogError):  # a bug may break the world before it is checked; that does not count
                 continue
-        if any(words in each for each in seen):
+        if any(words in violation for violation in seen):
             break
     return seen
 
@@ -100,9 +100,9 @@ def accept_before_stored(original: Original) -> Original:
 
 @_bug(Outcomes, "tell", "What the log could not store leaves no outcome.")
 def forget_seq_on_error(original: Original) -> Original:
-    def tell(self: Any, key: Any, *of: Any) -> None:
+    def tell(self: Any, key: Any, *rest: Any) -> None:
         if key.answer not in ("unavailable", "indeterminate"):
-            original(self, key, *of)
+            original(self, key, *rest)
 
     return tell
 
@@ -133,10 +133,10 @@ def wrong_store_id_in_tag(original: Original) -> Original:
 @_bug(OutcomeKey, "columns", "The record names the rule of the answer as the rule of the question.")
 def rules_recorded_in_each_others_place(original: Original) -> Original:
     def columns(self: Any) -> dict[str, Any]:
-        found: dict[str, Any] = original(self)
-        if found["answer_rule"]:
-            found["rule"], found["answer_rule"] = found["answer_rule"], found["rule"]
-        return found
+        fields: dict[str, Any] = original(self)
+        if fields["answer_rule"]:
+            fields["rule"], fields["answer_rule"] = fields["answer_rule"], fields["rule"]
+        return fields
 
     return columns
 
@@ -152,22 +152,22 @@ def presettled_taken_for_unsettled(original: Original) -> Original:
 
 @_bug(Outcomes, "tell", "Groups differ by their rule alone, not by link, cause and answer.")
 def group_identity_mixed(original: Original) -> Original:
-    def tell(self: Any, key: Any, *of: Any) -> None:
+    def tell(self: Any, key: Any, *rest: Any) -> None:
         same = [group.key for group in self._groups.values() if group.key.rule is key.rule]
-        original(self, same[0] if same else key, *of)
+        original(self, same[0] if same else key, *rest)
 
     return tell
 
 
 @_bug(Outgoing, "tell_back", "The answer to modified has none of its flags.")
 def flags_of_modified_left_out(original: Original) -> Original:
-    return lambda self, *of: None
+    return lambda self, *rest: None
 
 
 @_bug(Outgoing, "stated", "A second, different outcome for a delivery that waits goes unnoticed.")
 def conflicting_outcome_ignored(original: Original) -> Original:
-    def stated(self: Any, pointer: Any, *said: Any) -> None:
-        original(self, pointer, *said)
+    def stated(self: Any, pointer: Any, *rest: Any) -> None:
+        original(self, pointer, *rest)
         self.waiting.pop(pointer, None)
 
     return stated
@@ -278,7 +278,7 @@ def recovery_ignores_the_tail(original: Original) -> Original:
 
 @_bug(Journal, "_looked", "A transaction of unknown result is taken for done.")
 def unknown_result_taken_for_done(_: Original) -> Original:
-    def looked(self: Any, found: Any) -> None:
+    def looked(self: Any, sight: Any) -> None:
         if self._batch is not None:
             self._stored(self._batch, [-1] * len(self._batch.events), self.next + 1)
 

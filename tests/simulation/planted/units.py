@@ -45,7 +45,7 @@ def first_posting_ahead(original: Original) -> Original:
 @_bug(Journal, "_refuse", "A unit that could not be stored is answered as done.", "lost")
 def failed_unit_taken_for_done(original: Original) -> Original:
     def refuse(self: Any, items: Any, cause: str, native: str) -> None:
-        answer, self._answer = self._answer, lambda found: answer(replace(found, answer="done"))
+        answer, self._answer = self._answer, lambda outcome: answer(replace(outcome, answer="done"))
         original(self, items, cause, native)
         self._answer = answer
 
@@ -63,8 +63,8 @@ def stored_unit_written_again(original: Original) -> Original:
 @_bug(trimming_room, "older", "Trimming takes the event after the last one that has ended.", "went before its end")
 def trimmed_one_too_far(original: Original) -> Original:
     def older(log: Any, node: Any, first: int, *bounds: Any) -> int:
-        found: int = original(log, node, first, *bounds)
-        return found if found == first else found + 1
+        oldest: int = original(log, node, first, *bounds)
+        return oldest if oldest == first else oldest + 1
 
     return older
 

@@ -36,8 +36,8 @@ class GoodHistory:
     def found(self) -> set[str]:
         return {violation.guarantee for violation in violations(Observed(self.rows), self.kept)}
 
-    def receive(self, link: str, eid: int, said: Said, count: int = 0, again: int = 0, store: int = 0) -> None:
-        self.note("received", NAMES[link], store or STORES[link], eid, *said, count, again)
+    def receive(self, link: str, eid: int, body: Said, count: int = 0, again: int = 0, store: int = 0) -> None:
+        self.note("received", NAMES[link], store or STORES[link], eid, *body, count, again)
 
     def end(self, link: str, eid: int, outcome: str = "accepted", store: int = 0) -> None:
         self.note("settle", NAMES[link], store or STORES[link], eid, outcome, 0)
@@ -45,7 +45,7 @@ class GoodHistory:
 
 
 def said_in(kept: Kept, store: Store) -> list[tuple[int, Said]]:
-    return [(eid, said) for eid, said in kept.events[store].items() if said is not None]
+    return [(eid, body) for eid, body in kept.events[store].items() if body is not None]
 
 
 def good_history() -> GoodHistory:
@@ -63,17 +63,17 @@ def good_history() -> GoodHistory:
     history.note("link", 5, "subscribe", "n", "", 5, "channel")
     for index in range(6):
         for link, store, first in ((1, Q, 0), (6, N, 10)):
-            said = Said(1, index + 1, link, index)
+            body = Said(1, index + 1, link, index)
             history.note("send", link, index, index + 1, 0, *LANE)
-            kept.events[store][first + index * 2] = said  # every other offset is no event
+            kept.events[store][first + index * 2] = body  # every other offset is no event
             history.note("told", link, index, "accepted", "")
-    for eid, said in sorted(said_in(kept, Q)):
-        history.receive("C1", eid, said)
+    for eid, body in sorted(said_in(kept, Q)):
+        history.receive("C1", eid, body)
         history.end("C1", eid)
         kept.terminal[QUEUE].add(eid)
-    for eid, said in sorted(said_in(kept, N)):
-        history.receive("D", eid, said)
-        history.receive("S", eid, said)
+    for eid, body in sorted(said_in(kept, N)):
+        history.receive("D", eid, body)
+        history.receive("S", eid, body)
         history.end("D", eid)
         kept.terminal[DURABLE].add(eid)
     return history

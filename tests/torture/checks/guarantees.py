@@ -30,9 +30,9 @@ class RealmState:
     def of(cls, kept: Kept) -> RealmState:
         stored: dict[tuple[int, int], list[tuple[Store, int]]] = defaultdict(list)
         for store, events in kept.events.items():
-            for eid, said in events.items():
-                if said is not None:
-                    stored[said.link, said.nth].append((store, eid))
+            for eid, body in events.items():
+                if body is not None:
+                    stored[body.link, body.nth].append((store, eid))
         return cls(kept, stored)
 
 
@@ -91,12 +91,12 @@ def refused(observed: Observed, state: RealmState) -> Iterator[str]:
 @_check("stored but never sent")
 def strangers(observed: Observed, state: RealmState) -> Iterator[str]:
     for store, events in state.kept.events.items():
-        for eid, said in events.items():
-            attempt = observed.attempts.get((said.link, said.nth)) if said else None
-            if said is None or attempt is None:
+        for eid, body in events.items():
+            attempt = observed.attempts.get((body.link, body.nth)) if body else None
+            if body is None or attempt is None:
                 yield f"{store} EID {eid}"
-            elif (attempt.node, attempt.peer, attempt.number) != (store[0], said.peer, said.number):
-                yield f"{store} EID {eid} holds {said}, sent was {attempt}"
+            elif (attempt.node, attempt.peer, attempt.number) != (store[0], body.peer, body.number):
+                yield f"{store} EID {eid} holds {body}, sent was {attempt}"
 
 
 @_check("out of order")
@@ -152,7 +152,7 @@ def unstored(observed: Observed, state: RealmState) -> Iterator[str]:
 @_check("acknowledged and given again")
 def given_again(observed: Observed, state: RealmState) -> Iterator[str]:
     for place, deliveries in observed.given.items():
-        ended = {each.eid: each.at for each in reversed(observed.answered[place]) if each.outcome in TERMINAL}
+        ended = {answer.eid: answer.at for answer in reversed(observed.answered[place]) if answer.outcome in TERMINAL}
         for given in deliveries:
             if given.at > ended.get(given.eid, given.at):
                 yield f"{place} EID {given.eid} came on link {given.link} after its end was confirmed"
@@ -164,7 +164,7 @@ def given_twice(observed: Observed, state: RealmState) -> Iterator[str]:
         if not place[1]:
             continue  # everybody has a plain subscription's events
         returned: dict[tuple[int, int], int] = {
-            (each.link, each.eid): each.at for each in observed.said[place] if each.outcome not in TERMINAL
+            (settle.link, settle.eid): settle.at for settle in observed.said[place] if settle.outcome not in TERMINAL
         }
         holders: dict[int, tuple[int, int]] = {}  # eid -> link, row
         for given in deliveries:
@@ -179,8 +179,8 @@ def given_twice(observed: Observed, state: RealmState) -> Iterator[str]:
 def _returned_between(observed: Observed, place: Place, link: int, eid: int, first: int, last: int) -> bool:
     """The slow way, for an event that came back more than once."""
     return any(
-        each.link == link and each.eid == eid and first < each.at < last and each.outcome not in TERMINAL
-        for each in observed.said[place]
+        settle.link == link and settle.eid == eid and first < settle.at < last and settle.outcome not in TERMINAL
+        for settle in observed.said[place]
     )
 
 
@@ -208,21 +208,21 @@ def _group(observed: Observed, given: Given) -> str:
 def uncommitted(observed: Observed, state: RealmState) -> Iterator[str]:
     for place, answers in observed.answered.items():
         terminal = state.kept.terminal.get(place, set())
-        for each in answers:
-            if each.outcome in TERMINAL and each.eid not in terminal:
-                yield f"{place} EID {each.eid} on link {each.link}: {each.outcome}"
+        for answer in answers:
+            if answer.outcome in TERMINAL and answer.eid not in terminal:
+                yield f"{place} EID {answer.eid} on link {answer.link}: {answer.outcome}"
 
 
 @_check("committed but not acknowledged")
 def unasked(observed: Observed, state: RealmState) -> Iterator[str]:
     for place, terminal in state.kept.terminal.items():
-        asked = {
-            each.eid
-            for each in observed.said[place]
-            if each.outcome in TERMINAL and not (each.txn and observed.txns[each.txn].must_be is False)
+        requested = {
+            settle.eid
+            for settle in observed.said[place]
+            if settle.outcome in TERMINAL and not (settle.txn and observed.txns[settle.txn].must_be is False)
         }
         events = state.kept.events.get(place[0], {})
-        for eid in sorted(terminal - asked):
+        for eid in sorted(terminal - requested):
             if eid in events:
                 yield f"{place} EID {eid} ended, and no consumer said so"
 
@@ -230,7 +230,7 @@ def unasked(observed: Observed, state: RealmState) -> Iterator[str]:
 @_check("never given to the end")
 def left(observed: Observed, state: RealmState) -> Iterator[str]:
     for store in state.kept.partitions:
-        for durable in {each.durable for each in observed.links.values() if each.node == store[0] and each.durable}:
+        for durable in {link.durable for link in observed.links.values() if link.node == store[0] and link.durable}:
             if (store, durable) not in state.kept.starts:
                 yield f"{store, durable}: no one knows what it has to be given"
     for place, eids in state.kept.left().items():
@@ -253,12 +253,12 @@ def miscounted(observed: Observed, state: RealmState) -> Iterator[str]:
     """A delivery-count lies between the failures that were confirmed and those that were said; or that may have been,
     since each link that was cut off had one event at most once when it broke, whether or not its peer had seen it."""
     for place, deliveries in observed.given.items():
-        said, sure = _failures(observed.said[place]), _failures(observed.answered[place])
+        reports, sure = _failures(observed.said[place]), _failures(observed.answered[place])
         if not place[1]:
             continue
         ended = _ended(observed, place)
         for given in deliveries:
-            most = sum(at < given.at for at in said[given.eid])
+            most = sum(at < given.at for at in reports[given.eid])
             most += bisect_right(ended, observed.seen_by_ms(given.ms, SEEN_LATE_MS))
             least = sum(at < given.at for at in sure[given.eid])
             if not least <= given.count <= most:
@@ -272,11 +272,11 @@ def _ended(observed: Observed, place: Place) -> list[float]:
 
 
 def _failures(settles: list) -> dict[int, list[int]]:  # type: ignore[type-arg]
-    found: dict[int, list[int]] = defaultdict(list)
-    for each in settles:
-        if each.outcome == "modified":
-            found[each.eid].append(each.at)
-    return found
+    failures: dict[int, list[int]] = defaultdict(list)
+    for settle in settles:
+        if settle.outcome == "modified":
+            failures[settle.eid].append(settle.at)
+    return failures
 
 
 @_check("new ones out of order")
@@ -306,7 +306,7 @@ def torn(observed: Observed, state: RealmState) -> Iterator[str]:
         there += [
             eid in state.kept.terminal.get(place, set())
             for place, eid in txn.retired
-            if not any(each.eid == eid and each.txn != number for each in observed.said[place])
+            if not any(settle.eid == eid and settle.txn != number for settle in observed.said[place])
         ]
         if txn.must_be is not False and any(there) and not all(there):
             yield f"transaction {number}: {sum(there)} of {len(there)} parts are kept"

@@ -59,11 +59,11 @@ def _link_in_two_stores(history: GoodHistory) -> None:
 def _stored_in_two_stores(history: GoodHistory) -> None:
     """One accept, and one event in each of two stores."""
     spread(history, ("a", 4, S[0]))
-    said = history.kept.events[S[0]][0]
-    assert said is not None
-    history.kept.events[S[1]][0] = said
+    body = history.kept.events[S[0]][0]
+    assert body is not None
+    history.kept.events[S[1]][0] = body
     history.kept.terminal[S[1], "queue"].add(0)
-    history.note("received", 11, 82, 0, *said, 0, 0)
+    history.note("received", 11, 82, 0, *body, 0, 0)
     history.note("settle", 11, 82, 0, "accepted", 0)
 
 

@@ -43,14 +43,14 @@ class Kept:
 
     def left(self) -> dict[Place, list[int]]:
         """Events that a durable or queue is entitled to and that no one has ended yet."""
-        found = {}
+        places = {}
         for place, start in self.starts.items():
             events = self.events.get(place[0], {})
             ended = self.terminal.get(place, set())
             left = [eid for eid in events if eid >= start and eid not in ended]
             if left:
-                found[place] = left
-        return found
+                places[place] = left
+        return places
 
 
 class Log(Protocol):
@@ -76,8 +76,8 @@ class KafkaLog:
 
         def found() -> Iterator[Record]:
             while consumer.position(place) < end:
-                for each in consumer.poll(timeout_ms=500, max_records=5000).get(place, []):
-                    yield each.offset, each.key, each.value
+                for record in consumer.poll(timeout_ms=500, max_records=5000).get(place, []):
+                    yield record.offset, record.key, record.value
 
         return first, found()
 
@@ -95,7 +95,7 @@ class SqliteLog:
         number, first = self._connection.execute(where, (topic, partition)).fetchone() or (0, 0)  # not made yet
         batches = "SELECT first, count, data FROM batches WHERE partition = ? AND first + count > ? ORDER BY first"
         rows = self._connection.execute(batches, (number, start)).fetchall()
-        return first, (each for row in rows for each in _rows(*row) if each[0] >= max(first, start))
+        return first, (record for row in rows for record in _rows(*row) if record[0] >= max(first, start))
 
     def close(self) -> None:
         self._connection.close()
@@ -165,7 +165,7 @@ class Reading:
 
     def _copy(self) -> Kept:
         kept = self._kept
-        trimmed = {store: {eid for eid in of if eid < self._firsts[store]} for store, of in kept.events.items()}
+        trimmed = {store: {eid for eid in bodies if eid < self._firsts[store]} for store, bodies in kept.events.items()}
         return replace(
             kept,
             events={store: {**events} for store, events in kept.events.items()},
@@ -201,11 +201,11 @@ class Reading:
                     ended.update(range(first, last + 1))
 
 
-def _stores(node: str, said: dict[str, Any], count: int) -> list[Store]:
+def _stores(node: str, document: dict[str, Any], count: int) -> list[Store]:
     """By partition; the id is a digest of the topic's id and the partition."""
-    topic_id, ids = bytes.fromhex(said["topic_id"]), []
+    topic_id, ids = bytes.fromhex(document["topic_id"]), []
     for partition in range(count):
         digest = blake2b(topic_id + partition.to_bytes(4, "big"), digest_size=8).digest()
         ids.append(int.from_bytes(digest, "big") % (10**12 - 1) + 1)
-    assert ids[0] == said["store"], said
-    return [(node, each) for each in ids]
+    assert ids[0] == document["store"], document
+    return [(node, store_id) for store_id in ids]

@@ -32,9 +32,9 @@ def anomalies(deployment: Deployment, *, is_doubled: bool) -> list[Violation]:
         return [Violation("Spark agrees", f"it ended with {done.returncode}: {done.stderr[-2000:]}")]
     allowed = {"P2": is_doubled}
     return [
-        Violation("Spark agrees", f"{each['class']} {each['count']}: {str(each['examples'][:2])[:500]}")
-        for each in _classes(out)
-        if each["count"] and each["severity"] != "i" and not allowed.get(each["class"])
+        Violation("Spark agrees", f"{entry['class']} {entry['count']}: {str(entry['examples'][:2])[:500]}")
+        for entry in _classes(out)
+        if entry["count"] and entry["severity"] != "i" and not allowed.get(entry["class"])
     ]
 
 

@@ -60,11 +60,11 @@ class Consumer(Peer):
         link = self.links[1]
         event = frames.tagged(fields[2])
         count, again = header_of(payload)
-        said = read_body(payload)
-        if said is None:
+        body = read_body(payload)
+        if body is None:
             self.history.note("damaged", link, *event)
         else:
-            self.history.note("received", link, *event, *said, count, int(again))
+            self.history.note("received", link, *event, *body, count, int(again))
         if self.mode != "plain":
             self._held.append((fields[1], event))
         self._top_up()

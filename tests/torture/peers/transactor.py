@@ -125,12 +125,12 @@ class Transactor(Peer):
         self._count += 1
         self._credit -= 1
         event = frames.tagged(fields[2])
-        said = read_body(payload)
-        if said is None:
+        body = read_body(payload)
+        if body is None:
             self.history.note("damaged", self.links[INPUT], *event)
         else:
             count, again = header_of(payload)
-            self.history.note("received", self.links[INPUT], *event, *said, count, int(again))
+            self.history.note("received", self.links[INPUT], *event, *body, count, int(again))
         self._held.append((fields[1], event))
 
     def stated(self, first: int, last: int, settled: bool, state: Any) -> None:

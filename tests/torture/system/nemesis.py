@@ -265,5 +265,5 @@ class Nemesis:
 def points_of(kind: str, *, only_own: bool = False, trims: bool = True) -> list[Point]:
     """The places that a gateway on such a realm comes to; `only_own`: and on no other; `trims`: also when it trims."""
     kind = "kafka" if kind == "cluster" else kind
-    found = [point for point in POINTS if point.realm == kind or (point.realm == "both" and not only_own)]
-    return [point for point in found if trims or "trim" not in point.name]
+    points = [point for point in POINTS if point.realm == kind or (point.realm == "both" and not only_own)]
+    return [point for point in points if trims or "trim" not in point.name]

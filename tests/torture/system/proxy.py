@@ -129,10 +129,10 @@ class Proxy:
 
     def _close(self, sides: list[Side]) -> None:
         for side in sides:
-            for one in (side, side.other):
-                if one is not None:
-                    one.socket.close()
-                    self._sides.discard(one)
+            for end in (side, side.other):
+                if end is not None:
+                    end.socket.close()
+                    self._sides.discard(end)
 
 
 def broker_behind_proxy(directory: Path) -> tuple[Broker, Proxy]:

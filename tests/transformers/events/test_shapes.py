@@ -42,8 +42,8 @@ def held(name: str, column: list[bytes], first_seq: int) -> None:
     made = transformer(name)
     assert isinstance(made, Basic | Opaque)
     keys, values = made.transform_columns(column, PREFIX, first_seq)
-    found = made.transform_column(Octets(column), PREFIX, first_seq)
-    assert (None if found is None else list(found)) == (keys if values == column else None)
+    column_keys = made.transform_column(Octets(column), PREFIX, first_seq)
+    assert (None if column_keys is None else list(column_keys)) == (keys if values == column else None)
 
 
 @pytest.mark.parametrize("name", sorted(TRANSFORMERS))

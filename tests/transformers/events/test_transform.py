@@ -128,6 +128,6 @@ def test_random_octets_are_null_events(column: list[bytes]) -> None:
 def test_what_is_natively_readable_is_what_the_header_says() -> None:
     fields = transformer("basic").transform_columns([HEADER + DATA], BASIC, 1)[0][0]
     assert fields is not None
-    said = read_header(HEADER)
-    assert fields.split(b";")[4:7] == [b"%d" % said.durable, b"%d" % said.priority, b"T%d" % (said.ttl_ms or 0)]
+    header = read_header(HEADER)
+    assert fields.split(b";")[4:7] == [b"%d" % header.durable, b"%d" % header.priority, b"T%d" % (header.ttl_ms or 0)]
     assert decode(HEADER)[0].value[2] == 60000

@@ -145,7 +145,7 @@ def test_only_the_header_changes(built: Built, failed: int, again: bool) -> None
     end = min(offset for offset in offsets[1:] if offset >= 0) if offsets[0] == 0 else 0
     assert delivered[end:] == built.without(0x70, 0x71), "the bare message and its annotations are bit-identical"
     durable, priority, ttl, first, count = built.header
-    said = read_header(delivered[:end]) if end else Header()
-    assert said[:3] == (durable, priority, ttl)
-    assert said.delivery_count == min(int(str(count)) + failed, 2**32 - 1)
-    assert said.first_acquirer == (first and not again)
+    new_header = read_header(delivered[:end]) if end else Header()
+    assert new_header[:3] == (durable, priority, ttl)
+    assert new_header.delivery_count == min(int(str(count)) + failed, 2**32 - 1)
+    assert new_header.first_acquirer == (first and not again)

@@ -29,7 +29,7 @@ GROUP = properties(*[None] * 10, "g", UInt(7))
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "expected"),
     [
         (BODY, b""),
         (annotated(x_opt_delivery_time=Timestamp(1700000000000)), b";D1700000000000"),
@@ -49,8 +49,8 @@ GROUP = properties(*[None] * 10, "g", UInt(7))
         (annotated(x_opt_delivery_delay=1) + GROUP + BODY, b";D+1;GDIGEST"),
     ],
 )
-def test_a_message_says_what_it_asks_for(message: bytes, said: bytes) -> None:
-    assert marks(message, section_offsets(message)) == said.replace(b"DIGEST", _digest())
+def test_a_message_says_what_it_asks_for(message: bytes, expected: bytes) -> None:
+    assert marks(message, section_offsets(message)) == expected.replace(b"DIGEST", _digest())
 
 
 def _digest() -> bytes:

@@ -207,8 +207,8 @@ def test_headers_and_properties(text: str) -> None:
 )
 def test_what_the_annotations_of_a_dead_letter_say(text: str, is_true: bool) -> None:
     plain = message(a=1)
-    said = {"cause": "rejected", "attempts": UInt(2), "condition": Symbol("app:bad"), "time": Timestamp(1000)}
-    letter = annotated(plain, {f"x-opt-dead-letter-{name}": value for name, value in said.items()})
+    fields = {"cause": "rejected", "attempts": UInt(2), "condition": Symbol("app:bad"), "time": Timestamp(1000)}
+    letter = annotated(plain, {f"x-opt-dead-letter-{name}": value for name, value in fields.items()})
     assert matches(text, letter) is is_true
     assert matches(text, plain) is ("node" in text), "a message without annotations"
 

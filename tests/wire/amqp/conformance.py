@@ -50,23 +50,23 @@ class Line:
 
     def __str__(self) -> str:
         tests = ", ".join(f"`{test.removeprefix('tests/').removeprefix('wire/')}`" for test in self.tests)
-        said = [self.id, self.level, self.requirement, self.choice, tests, self.result]
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in said) + " |"
+        cells = [self.id, self.level, self.requirement, self.choice, tests, self.result]
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 @cache
 def cited() -> Mapping[str, tuple[str, ...]]:
     """The tests of each requirement, by the markers in the files."""
-    found: dict[str, list[str]] = {}
+    citations: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for test, ids in _marked(ast.parse(path.read_text(encoding="utf-8"))):
-            for each in ids:
-                found.setdefault(each, []).append(f"{path.relative_to(ROOT)}::{test}")
-    return {each: tuple(tests) for each, tests in found.items()}
+            for requirement in ids:
+                citations.setdefault(requirement, []).append(f"{path.relative_to(ROOT)}::{test}")
+    return {requirement: tuple(tests) for requirement, tests in citations.items()}
 
 
 def _marked(module: ast.Module) -> Iterator[tuple[str, list[str]]]:
-    for function in (each for each in module.body if isinstance(each, ast.FunctionDef)):
+    for function in (node for node in module.body if isinstance(node, ast.FunctionDef)):
         for mark in function.decorator_list:
             if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.requirement":
                 yield function.name, [ast.literal_eval(argument) for argument in mark.args]
@@ -75,9 +75,9 @@ def _marked(module: ast.Module) -> Iterator[tuple[str, list[str]]]:
 def lines(results: Mapping[str, str]) -> list[Line]:
     """`results`: by test."""
     return [
-        Line(each["id"], each["level"], each["requirement"], tests, _result(tests, results))
-        for each in REQUIREMENTS
-        for tests in [cited().get(each["id"], ())]
+        Line(entry["id"], entry["level"], entry["requirement"], tests, _result(tests, results))
+        for entry in REQUIREMENTS
+        for tests in [cited().get(entry["id"], ())]
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.wire.amqp.choices import CHOICES, OPEN
 from tests.wire.amqp.conformance import DOCUMENT, HEAD, PASSES, REQUIREMENTS, cited, lines, written
 
-IDS = [each["id"] for each in REQUIREMENTS]
+IDS = [entry["id"] for entry in REQUIREMENTS]
 WRITTEN = written()
 LINES = {line.id: line for line in lines(dict.fromkeys((test for tests in cited().values() for test in tests), PASSES))}
 RENEW = "run python -m tests.wire.amqp.conformance and review the change"
@@ -32,4 +32,4 @@ def test_a_line_is_true_and_what_is_binding_has_a_test_that_passes(requirement: 
 
 def test_only_what_is_required_is_cited_and_nothing_open_has_a_test() -> None:
     assert set(cited()) | set(CHOICES) | OPEN <= set(IDS)
-    assert not [each for each in OPEN if LINES[each].tests]
+    assert not [requirement for requirement in OPEN if LINES[requirement].tests]

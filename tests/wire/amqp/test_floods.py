@@ -160,7 +160,7 @@ STORMS: dict[str, tuple[Callable[[int], bytes], int]] = {
     "begins-and-ends": (sessions, 60),
     "attaches-and-detaches": (links, 20),
     "begins": (lambda _: b"".join(frames.begin(channel) for channel in range(1, 2_000)), 1),
-    "attaches": (lambda _: b"".join(frames.attach_sender("any.q", each, f"{each}") for each in range(2_000)), 1),
+    "attaches": (lambda _: b"".join(frames.attach_sender("any.q", index, f"{index}") for index in range(2_000)), 1),
     "flows": (lambda _: frames.flow(0, 1) * 2_000, 5),
     "flows-with-echo": (lambda _: frames.frame(frames.FLOW, frames_echo()) * 2_000, 5),
     "parts-of-one-octet": (

@@ -59,14 +59,14 @@ def drawn(random: Random, handle: int, at: int, transactions: list[bytes]) -> Me
 def next_transfer(message: Message, random: Random) -> bytes:
     """The next one of that message; what may be left out is said or not."""
     first, last = message.sent == 0, message.sent == len(message.pieces) - 1
-    said = first or random.random() < 0.4
+    is_stated = first or random.random() < 0.4
     state = None
     if message.transaction is not None and (first or random.random() < 0.4):
         state = frames.in_transaction(message.transaction)
     gives_up = last and message.aborted
     fields = [
         UInt(message.handle),
-        UInt(message.number) if said else None,
+        UInt(message.number) if is_stated else None,
         message.tag if first or random.random() < 0.4 else None,
         random.choice([None, UInt(0)]),
         message.settled if first or random.random() < 0.5 else None,
@@ -85,18 +85,18 @@ def next_transfer(message: Message, random: Random) -> bytes:
 def mixed(peer: Conversation, streams: dict[int, list[Message]], random: Random) -> bytes:
     """All of it; the messages of one link stay in order and apart."""
     left = {handle: [*stream] for handle, stream in streams.items()}
-    said = []
+    parts = []
     while waiting := [handle for handle, stream in left.items() if stream]:
         handle = random.choice(waiting)
         message = left[handle][0]
         if message.sent == 0:
             message.begin(peer.number())
-        said.append(next_transfer(message, random))
+        parts.append(next_transfer(message, random))
         if message.is_over:
             left[handle].pop(0)
         if random.random() < 0.2:
-            said.append(frames.session_window(0, 1000))
-    return b"".join(said)
+            parts.append(frames.session_window(0, 1000))
+    return b"".join(parts)
 
 
 def read_in_pieces(data: bytes, random: Random) -> list[bytes]:
@@ -113,12 +113,12 @@ def begun(peer: Conversation) -> bytes:
 
 def answers(seen: list[Seen]) -> dict[int, str | None]:
     """Delivery-id -> the outcome that was heard last."""
-    found: dict[int, str | None] = {}
-    for each in seen:
-        if each.name == "disposition" and each.field(0):
-            last = each.field(1) if each.field(2) is None else each.field(2)
-            found |= dict.fromkeys(range(each.field(1), last + 1), each.state)
-    return found
+    outcomes: dict[int, str | None] = {}
+    for frame in seen:
+        if frame.name == "disposition" and frame.field(0):
+            last = frame.field(1) if frame.field(2) is None else frame.field(2)
+            outcomes |= dict.fromkeys(range(frame.field(1), last + 1), frame.state)
+    return outcomes
 
 
 def run(random: Random) -> None:
@@ -134,17 +134,17 @@ def run(random: Random) -> None:
     }
     heard = peer.say(mixed(peer, streams, random), cut=lambda data: read_in_pieces(data, random))
     messages = [message for stream in streams.values() for message in stream if not message.aborted]
-    promised = {each.number: "transactional accepted" if each.transaction else "accepted" for each in messages}
-    unsettled = {each.number for each in messages if not each.settled}
+    promised = {post.number: "transactional accepted" if post.transaction else "accepted" for post in messages}
+    unsettled = {post.number for post in messages if not post.settled}
     assert answers(heard) == {number: promised[number] for number in unsettled}
     fails = {transaction: random.random() < 0.5 for transaction in transactions}
     for transaction in transactions:
         number = peer.number()
-        said = peer.say(frames.discharge(number, transaction, fail=fails[transaction]))
-        assert answers(said)[number] == "accepted"
+        reply = peer.say(frames.discharge(number, transaction, fail=fails[transaction]))
+        assert answers(reply)[number] == "accepted"
     for handle, node in LINKS.items():
-        kept = [each for each in streams[handle] if not (each.aborted or fails.get(each.transaction or b"", False))]
-        assert sorted(realm.store(node).values.values()) == sorted(each.body for each in kept)
+        kept = [post for post in streams[handle] if not (post.aborted or fails.get(post.transaction or b"", False))]
+        assert sorted(realm.store(node).values.values()) == sorted(post.body for post in kept)
     assert not [seen for seen in peer.seen if seen.name in ("detach", "end", "close")]
 
 

@@ -89,17 +89,17 @@ def bad_frames(name: str, field: Field) -> Iterator[tuple[str, bytes]]:
 
 def test_the_description_is_the_standards() -> None:
     """The table that the gateway checks by, and the one that is tested by."""
-    found = {
-        (code, each.name): each.fields for code, each in COMPOSITES.items() if each.fields or code in range(0x24, 0x27)
+    composites = {
+        (code, spec.name): spec.fields for code, spec in COMPOSITES.items() if spec.fields or code in range(0x24, 0x27)
     }
     for (code, name), words in STANDARD.items():
-        described = found[code, name]
+        described = composites[code, name]
         standard = fields_of(name)
         assert [field.name for field in described] == [field.name for field in standard], words
         for ours, field in zip(described, standard, strict=True):
-            said = (ours.type, ours.mandatory is True, ours.multiple, tuple(map(str, ours.choices)))
-            assert said == (field.type, field.mandatory, field.multiple, field.choices), (name, field.name)
-    assert not {name for _, name in found} - {name for _, name in STANDARD} - {"declare", "discharge"}
+            shape = (ours.type, ours.mandatory is True, ours.multiple, tuple(map(str, ours.choices)))
+            assert shape == (field.type, field.mandatory, field.multiple, field.choices), (name, field.name)
+    assert not {name for _, name in composites} - {name for _, name in STANDARD} - {"declare", "discharge"}
 
 
 class Victim:
@@ -118,15 +118,19 @@ class Victim:
         if self._begun:
             return
         source, target = frames.source(self.node), frames.target(self.sink, capability="queue")
-        said = [
+        opening = [
             frames.begin(1),
             frames.attach_receiver(source, CONSUMES, "from", channel=1),
             frames.flow(CONSUMES, GIVEN, channel=1),
             frames.attach_sender(target, PUBLISHES, "to", channel=1),
         ]
-        self.peer.send(*said)
+        self.peer.send(*opening)
         seen = self._until(lambda: self._names().count("transfer") == GIVEN and self._has_credit())
-        assert [one.name for one in seen if one.name not in ("flow", "transfer")] == ["begin", "attach", "attach"], seen
+        assert [frame.name for frame in seen if frame.name not in ("flow", "transfer")] == [
+            "begin",
+            "attach",
+            "attach",
+        ], seen
         self._begun = True
 
     def _names(self) -> list[str]:
@@ -150,7 +154,7 @@ class Victim:
         ]
         self.peer.send(bad, *behind)
         seen = self._until(lambda: bool(self.peer.seen))
-        assert [one.name for one in seen] == ["end"], seen
+        assert [frame.name for frame in seen] == ["end"], seen
         assert seen[0].channel == 1
         self.peer.send(*behind, frames.end(1))
         self._begun = False
@@ -178,12 +182,12 @@ class Victim:
         with Peer(self.port) as other:
             other.consumer(self.sink, credit=5, handle=2, name="sink")
             other.consumer(self.node, credit=5)
-            found = other.receive(GIVEN)
+            deliveries = other.receive(GIVEN)
             other.nothing()
-            assert [frames.without_header(seen.payload) for seen in found] == [
+            assert [frames.without_header(seen.payload) for seen in deliveries] == [
                 frames.message(b"%d" % at) for at in range(GIVEN)
             ]
-            assert {frames.count_and_first(seen)[0] for seen in found} == {0}
+            assert {frames.count_and_first(seen)[0] for seen in deliveries} == {0}
 
 
 @pytest.fixture
@@ -217,8 +221,8 @@ def test_an_invalid_field_of_an_attach_refuses_its_link(victim: Victim, name: st
     for what, bad in bad_frames(name, field):
         victim.begin()
         addressed = name != "attach" or field.at > 2
-        told = victim.refused_by(bad) if addressed else victim.ended_by(bad)
-        assert told.condition == INVALID, (what, told)
+        refusal = victim.refused_by(bad) if addressed else victim.ended_by(bad)
+        assert refusal.condition == INVALID, (what, refusal)
 
 
 @pytest.mark.requirement("P-1", "P-2")
@@ -293,7 +297,7 @@ def test_the_first_transfer_of_a_delivery_has_a_tag(
         peer.publisher(node, handle=1)
         whole = frames.frame(frames.TRANSFER, [*first, parts > 1], MESSAGE)
         later = [[UInt(0), None, None, None, None, at < parts - 1] for at in range(1, parts)]
-        peer.send(whole, *(frames.frame(frames.TRANSFER, each, MESSAGE) for each in later))
+        peer.send(whole, *(frames.frame(frames.TRANSFER, fields, MESSAGE) for fields in later))
         assert peer.detached(0) == INVALID
         peer.send(frames.transfer(1, MESSAGE, 1))
         assert peer.outcomes(1) == {1: "accepted"}

@@ -41,14 +41,14 @@ def test_a_message_that_misrepresents_its_sections_ends_its_session(
         peer.expect("begin")
         state = frames.in_transaction(b"none") if transactional else None
         peer.send(frames.transfer(0, MESSAGE), frames.transfer(1, MALFORMED[bad], state=state))
-        said: list[Seen] = []
-        while not said or said[-1].name != "end":
+        replies: list[Seen] = []
+        while not replies or replies[-1].name != "end":
             assert peer.seen or peer.read(10.0), "no end"
-            said += peer.seen
+            replies += peer.seen
             peer.seen = []
-        told = [seen for seen in said if seen.name == "disposition" and seen.field(1) == 1]
-        assert [str(seen.state).split(":")[0] for seen in told] == ["rejected"]
-        ended = said[-1]
+        rejections = [seen for seen in replies if seen.name == "disposition" and seen.field(1) == 1]
+        assert [str(seen.state).split(":")[0] for seen in rejections] == ["rejected"]
+        ended = replies[-1]
         assert (ended.channel, ended.condition) == (0, "amqp:decode-error")
         peer.send(frames.end(), frames.attach_sender(node, name="other", channel=1))
         assert peer.expect("attach").channel == 1

@@ -31,7 +31,7 @@ Facts = dict[str, str]
 
 def cells_of(name: str) -> list[Facts]:
     """Of a table, those in whose scenario a peer sends messages."""
-    cells = [TABLES[name].facts(each.cell) for each in TABLES[name].cells if each is not None]
+    cells = [TABLES[name].facts(decision.cell) for decision in TABLES[name].cells if decision is not None]
     return [facts for facts in cells if name not in ("attach", "attached") or facts["direction"] == "publish"]
 
 
@@ -77,8 +77,8 @@ def _ask_for_nodes(env: Environment) -> None:
     realm, node = env.realm, env.realm.node
 
     def find(name: str, owner: object) -> None:
-        found = None if name.startswith("missing") else node(name)
-        realm.answer("find", NodeFound(owner, found, "ready" if found else "not-found", ""))
+        target = None if name.startswith("missing") else node(name)
+        realm.answer("find", NodeFound(owner, target, "ready" if target else "not-found", ""))
 
     realm.find_node = find  # type: ignore[method-assign]
     realm.node = lambda name: None  # type: ignore[method-assign,assignment,return-value]
@@ -146,7 +146,7 @@ def test_the_cuts_leave_out_all_that_may_be_left_out() -> None:
     state = frames.in_transaction(b"txn")
     message = frames.transfer(0, ONE, settled=True, state=state, rcv=0)
     counts, lengths, empty = set(), set(), False
-    said: dict[tuple[bool, int], set[bool]] = {}  # by first or later, and field: was it there?
+    presence: dict[tuple[bool, int], set[bool]] = {}  # by first or later, and field: was it there?
     for seed in range(300):
         cut, rest = frames.read(split(message, Random(seed)))
         assert not rest
@@ -158,11 +158,11 @@ def test_the_cuts_leave_out_all_that_may_be_left_out() -> None:
             lengths.add(len(part.fields))
             empty = empty or not part.payload
             for field in range(11):
-                said.setdefault((at > 0, field), set()).add(part.field(field) is not None)
+                presence.setdefault((at > 0, field), set()).add(part.field(field) is not None)
     assert counts == {2, 3, 4} and empty and {*range(2, 12)} >= lengths >= {8, 9, 10, 11}
     always = {(False, 0), (False, 1), (False, 2), (False, 5), (False, 6), (False, 7), (True, 0)}
-    assert {key for key, was in said.items() if was == {True}} == always
-    assert {key for key, was in said.items() if was == {False}} == set()
+    assert {key for key, was in presence.items() if was == {True}} == always
+    assert {key for key, was in presence.items() if was == {False}} == set()
 
 
 @pytest.fixture
@@ -171,12 +171,12 @@ def peer(gateway: GatewayProcess) -> Iterator[Transacting]:
         yield made
 
 
-def parts(number: int, *said: list[Any]) -> bytes:
+def parts(number: int, *specs: list[Any]) -> bytes:
     """One delivery of `ONE`, one transfer for each list of further fields, from the delivery-id on."""
-    size = len(ONE) // len(said) + 1
-    pieces = [ONE[at * size : (at + 1) * size] for at in range(len(said))]
+    size = len(ONE) // len(specs) + 1
+    pieces = [ONE[at * size : (at + 1) * size] for at in range(len(specs))]
     return b"".join(
-        frames.frame(frames.TRANSFER, [UInt(0), *fields], piece) for fields, piece in zip(said, pieces, strict=True)
+        frames.frame(frames.TRANSFER, [UInt(0), *fields], piece) for fields, piece in zip(specs, pieces, strict=True)
     )
 
 

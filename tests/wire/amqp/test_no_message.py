@@ -92,8 +92,8 @@ def test_what_is_no_message_takes_credit(kind: str) -> None:
     """More of it than its link has credit for ends the link, as more messages do."""
     peer = Conversation(build_gateway(TABLES, ScriptedRealm(), credit_per_link=5))
     peer.say(frames.attach_sender("q"))
-    said = peer.say(*(without_a_message(number, kind, ONE) for number in range(6)))
-    assert [seen.condition for seen in said if seen.name == "detach"] == ["amqp:link:transfer-limit-exceeded"]
+    reply = peer.say(*(without_a_message(number, kind, ONE) for number in range(6)))
+    assert [seen.condition for seen in reply if seen.name == "detach"] == ["amqp:link:transfer-limit-exceeded"]
 
 
 def test_nothing_is_kept_of_deliveries_that_are_resumed() -> None:
@@ -112,5 +112,5 @@ def test_a_message_that_is_aborted_in_the_read_that_began_it(profile: str) -> No
     """Its delivery has gone by the time that its first transfer is answered."""
     peer = Conversation(build_gateway(load_tables(profile=profile), ScriptedRealm()))
     peer.say(frames.attach_sender("q"))
-    said = peer.say(frames.transfer(0, ONE[:4], more=True), frames.aborted(), frames.begin(1))
-    assert [seen.name for seen in said] == [*(["begin"] if profile == "extended" else ["begin", "detach"])]
+    reply = peer.say(frames.transfer(0, ONE[:4], more=True), frames.aborted(), frames.begin(1))
+    assert [seen.name for seen in reply] == [*(["begin"] if profile == "extended" else ["begin", "detach"])]

@@ -84,8 +84,8 @@ def test_a_session_that_is_begun_anew_behind_an_error_is_another_one(gateway: Ga
         peer.send(frames.detach(9), frames.end(), frames.begin(), anew)
         while not any(seen.name == "flow" for seen in peer.seen):
             assert peer.read(10.0)
-        said = sorted(seen.name for seen in peer.seen if seen.name not in ("detach", "flow"))
-        assert said == ["attach", "begin", "end"]
+        replies = sorted(seen.name for seen in peer.seen if seen.name not in ("detach", "flow"))
+        assert replies == ["attach", "begin", "end"]
         peer.seen.clear()
         peer.publish(MESSAGE)
         assert peer.outcomes(1) == {0: "accepted"}

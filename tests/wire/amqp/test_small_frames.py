@@ -25,12 +25,12 @@ def small(gateway: GatewayProcess, size: int = 512) -> Peer:
 
 
 def sizes(raw: bytes) -> list[int]:
-    found, position = [], 8
+    lengths, position = [], 8
     while position + 4 <= len(raw):
         (size,) = struct.unpack_from(">I", raw, position)
-        found.append(size)
+        lengths.append(size)
         position += size
-    return found
+    return lengths
 
 
 FAULTS = {
@@ -64,8 +64,8 @@ def test_the_answer_to_a_fault_fits(gateway: GatewayProcess, fault: str) -> None
             assert peer.read(10.0), f"no answer, {names}"
             names = [seen.name for seen in peer.seen]
         assert max(sizes(peer.raw)) <= 512
-        (told,) = [seen for seen in peer.seen if seen.name in ("detach", "end", "close")]
-        assert told.condition
+        (refusal,) = [seen for seen in peer.seen if seen.name in ("detach", "end", "close")]
+        assert refusal.condition
 
 
 @pytest.mark.requirement("O-3")

@@ -66,7 +66,7 @@ def talk(cuts: list[int]) -> list[list[object]]:
     for data in STAGES:
         peer.say(data, cut=lambda whole: pieces(whole, cuts))
     channels = sorted({seen.channel for seen in peer.seen})
-    return [[told for seen in peer.seen if seen.channel == channel for told in _fields(seen)] for channel in channels]
+    return [[field for seen in peer.seen if seen.channel == channel for field in _fields(seen)] for channel in channels]
 
 
 def _fields(seen: frames.Seen) -> list[object]:

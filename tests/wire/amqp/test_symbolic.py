@@ -19,14 +19,14 @@ NAMES = {number: name for name, number in NUMBERS.items()}
 
 def named(octets: bytes) -> bytes:
     """The same frames, every descriptor by its name."""
-    said, position = b"", 0
+    stream, position = b"", 0
     while position < len(octets):
         size, _, _, channel = struct.unpack_from(">IBBH", octets, position)
         performative, end = decode(octets[position + 8 : position + size])
         body = encode(_named(performative)) + octets[position + 8 + end : position + size]
-        said += struct.pack(">IBBH", len(body) + 8, 2, 0, channel) + body
+        stream += struct.pack(">IBBH", len(body) + 8, 2, 0, channel) + body
         position += size
-    return said
+    return stream
 
 
 def _named(value: Any) -> Any:

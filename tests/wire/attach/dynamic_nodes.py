@@ -17,9 +17,9 @@ ADDRESS, DYNAMIC, PROPERTIES = 0, 4, 5
 
 
 def terminus(attached: Seen, at: int) -> list[object]:
-    found = attached.field(at)
-    assert isinstance(found, Described), attached
-    return list(found.value) + [None] * (8 - len(found.value))
+    answer = attached.field(at)
+    assert isinstance(answer, Described), attached
+    return list(answer.value) + [None] * (8 - len(answer.value))
 
 
 def make(
@@ -32,8 +32,8 @@ def make(
     """A dynamic node; its name."""
     properties = None if policy is None else frames.lifetime(ULong(policy))
     if direction == "publish":
-        asked = frames.target(None, dynamic=True, capability=capability, properties=properties)
-        peer.send(frames.attach_sender(asked, handle, f"maker, {handle}"))
+        target = frames.target(None, dynamic=True, capability=capability, properties=properties)
+        peer.send(frames.attach_sender(target, handle, f"maker, {handle}"))
     else:
         source = frames.source(None, dynamic=True, capability=capability, properties=properties)
         peer.send(frames.attach_receiver(source, handle, f"maker, {handle}"))
@@ -47,12 +47,12 @@ def exists(port: int, address: str) -> bool:
     with Peer(port) as probe:
         probe.send(frames.attach_sender(address))
         attached = probe.expect("attach")
-        found = attached.field(TARGET) is not None
-        assert found or probe.detached() == "amqp:not-found"
+        is_there = attached.field(TARGET) is not None
+        assert is_there or probe.detached() == "amqp:not-found"
         probe.send(frames.close())
-        while (said := probe.frames(1)[0]).name != "close":  # then the probe's link keeps no node any more
-            assert said.name in ("flow", "detach"), said  # its link may be detached: the node goes meanwhile
-        return found
+        while (reply := probe.frames(1)[0]).name != "close":  # then the probe's link keeps no node any more
+            assert reply.name in ("flow", "detach"), reply  # its link may be detached: the node goes meanwhile
+        return is_there
 
 
 def comes_to_an_end(port: int, address: str) -> bool:

@@ -32,7 +32,7 @@ def serve_users(directory: Path, groups: dict[str, str], **settings: Any) -> Ite
 def write_users(file: Path, groups: dict[str, str]) -> None:
     """In one move, as an editor does."""
     entry = hash_password(PASSWORD, "SCRAM-SHA-256", 4096)
-    users = "".join(f'  {name}: {{groups: {of}, scram: ["{entry}"]}}\n' for name, of in groups.items())
+    users = "".join(f'  {name}: {{groups: {group}, scram: ["{entry}"]}}\n' for name, group in groups.items())
     written = file.with_suffix(".new")
     written.write_text(f"users:\n{users}")
     written.replace(file)

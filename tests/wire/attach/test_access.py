@@ -220,15 +220,15 @@ def test_the_command_says_what_holds(gateway: GatewayProcess, node: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["grant", "alice", "publish"], "write user:NAME, group:NAME or"),
         (["grant", "user:alice", "publsh"], "there is no operation 'publsh'"),
         (["check", "mallory", "publish"], "there is no user 'mallory'"),
     ],
 )
-def test_the_command_refuses(gateway: GatewayProcess, node: str, words: list[str], said: str) -> None:
-    with pytest.raises(RuntimeError, match=said):
+def test_the_command_refuses(gateway: GatewayProcess, node: str, words: list[str], message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
         command(gateway, "acl", *words, "--node", node)
 
 

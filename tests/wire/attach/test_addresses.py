@@ -54,7 +54,7 @@ def test_3_3_a_prefix_makes_a_node_of_its_kind_and_is_no_part_of_its_name(
 
 @pytest.mark.parametrize("direction", ["publish", "subscribe"])
 @pytest.mark.parametrize(
-    ("kind", "asked"),
+    ("kind", "form"),
     [
         ("queue", ("topic://", None)),
         ("queue", ("", "topic")),
@@ -63,9 +63,9 @@ def test_3_3_a_prefix_makes_a_node_of_its_kind_and_is_no_part_of_its_name(
     ],
 )
 def test_3_3_there_is_no_queue_of_a_channels_name_and_the_other_way_round(
-    gateway: GatewayProcess, node: str, direction: str, kind: str, asked: tuple[str, str | None]
+    gateway: GatewayProcess, node: str, direction: str, kind: str, form: tuple[str, str | None]
 ) -> None:
-    prefix, capability = asked
+    prefix, capability = form
     with Peer(gateway.port) as peer:
         peer.stored(node, frames.message(), kind=kind)
         if direction == "publish":

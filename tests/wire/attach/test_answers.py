@@ -48,8 +48,8 @@ def answered(peer: Peer, octets: bytes) -> Seen:
 
 
 def test_D6_a_session_says_how_many_links_it_may_have(gateway: GatewayProcess, small: GatewayProcess) -> None:
-    for each, handle_max in ((gateway, 1023), (small, 2)):
-        peer = Peer(each.port, begin=False)
+    for server, handle_max in ((gateway, 1023), (small, 2)):
+        peer = Peer(server.port, begin=False)
         peer.send(frames.AMQP_HEADER, frames.open_(), frames.begin(), frames.begin(3))
         assert peer.expect("open").field(3) == 1023
         for channel in (0, 3):
@@ -194,11 +194,11 @@ def test_J_2_only_filters_that_are_in_effect_are_answered(gateway: GatewayProces
             ([("nothing", None)], []),
             ([("jms-selector", blank)], []),
         ]
-        for handle, (asked, answer) in enumerate(cases):
-            filters = AmqpMap([(Symbol(key), value) for key, value in asked])
+        for handle, (wanted, answer) in enumerate(cases):
+            filters = AmqpMap([(Symbol(key), value) for key, value in wanted])
             octets = attach(True, frames.source(node, filters=filters), frames.target(None), f"l{handle}", handle)
-            said = at(answered(peer, octets).field(SOURCE), FILTER)
-            assert said == (AmqpMap([(Symbol(key), value) for key, value in answer]) if answer else None)
+            shown = at(answered(peer, octets).field(SOURCE), FILTER)
+            assert shown == (AmqpMap([(Symbol(key), value) for key, value in answer]) if answer else None)
 
 
 def test_a_durable_that_is_recalled_says_what_it_selects(gateway: GatewayProcess, node: str) -> None:
@@ -289,9 +289,9 @@ def test_D20_nothing_ill_typed_is_answered_and_nothing_that_does_not_hold(
         ours = [node, *fields[1:6], fields[MODE]] if wrong <= PROPERTIES else [node, *[None] * 5, fields[wrong]]
         source, target = Described(ULong(0x28), fields), Described(ULong(0x29), [None] if role else ours)
         seen = peer.say(attach(role, source, target, f"{bad!r}", 7))  # alone: a detach with it would come first
-        assert "attach" in [each.name for each in seen] or peer.connection.closing, seen
-        for each in seen:
-            if each.name == "attach":
-                well_typed(each.field(SOURCE))
-                well_typed(each.field(TARGET))
-        assert not checked or "detach" in [each.name for each in seen], (bad, seen)
+        assert "attach" in [reply.name for reply in seen] or peer.connection.closing, seen
+        for reply in seen:
+            if reply.name == "attach":
+                well_typed(reply.field(SOURCE))
+                well_typed(reply.field(TARGET))
+        assert not checked or "detach" in [reply.name for reply in seen], (bad, seen)

@@ -46,11 +46,11 @@ class Container:
         handle = self.subscribe(node, name, capability, credit=count + 1)
         seen = self.peer.receive(count, handle=handle)
         self.peer.nothing()
-        numbers = [each.field(1) for each in seen]
+        numbers = [event.field(1) for event in seen]
         self.peer.settle(numbers, frames.state("accepted"), settled=False)
         assert set(self.peer.outcomes(count).values()) <= {"accepted"}
         self.leave(handle)
-        return [each.payload for each in seen]
+        return [event.payload for event in seen]
 
     def unsubscribe(self, name: str, all_containers: bool = False) -> str | None:
         """Refused with that condition, or None, and the durable is gone."""
@@ -89,19 +89,19 @@ SAME_BEFORE = [
 """Subscribers (container-id, link, capability) whose durables had one name, or one that now looks like another's."""
 
 
-@pytest.mark.parametrize(("one", "other"), SAME_BEFORE)
+@pytest.mark.parametrize(("first", "other"), SAME_BEFORE)
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_each_subscriber_has_a_durable_of_its_own(
-    gateway: GatewayProcess, node: str, peers: ExitStack, one: Subscriber, other: Subscriber, partitions: int
+    gateway: GatewayProcess, node: str, peers: ExitStack, first: Subscriber, other: Subscriber, partitions: int
 ) -> None:
     gateway.command("node", "create", node, "--kind", "channel", "--partitions", str(partitions))
-    mine, theirs = Container(peers, gateway, one[0]), Container(peers, gateway, other[0])
-    for each, (_, name, capability) in ((mine, one), (theirs, other)):
-        each.leave(each.subscribe(node, name, capability))
+    mine, theirs = Container(peers, gateway, first[0]), Container(peers, gateway, other[0])
+    for container, (_, name, capability) in ((mine, first), (theirs, other)):
+        container.leave(container.subscribe(node, name, capability))
     mine.peer.stored(node, FIRST, SECOND, kind="channel")
-    for each, (_, name, capability) in ((mine, one), (theirs, other)):
-        assert sorted(each.got(node, name, 2, capability)) == [FIRST, SECOND]
-    assert mine.unsubscribe(one[1], all_containers="global" in one[2]) is None
+    for container, (_, name, capability) in ((mine, first), (theirs, other)):
+        assert sorted(container.got(node, name, 2, capability)) == [FIRST, SECOND]
+    assert mine.unsubscribe(first[1], all_containers="global" in first[2]) is None
     mine.peer.stored(node, FIRST, kind="channel")
     assert theirs.got(node, other[1], 1, other[2]) == [FIRST], "it is there as before"
 
@@ -191,20 +191,20 @@ def test_a_durable_of_an_earlier_release_goes_on_with_its_subscriber(
     assert own.got(NEWS, name, 1, capability) == [FIRST]
     assert names(stored) == before
     assert own.unsubscribe(name, all_containers="global" in capability) is None
-    assert names(stored) == [each for each in before if each != durable]
+    assert names(stored) == [entry for entry in before if entry != durable]
     assert own.unsubscribe(name, all_containers="global" in capability) == "amqp:not-found"
 
 
 def test_a_stored_name_that_two_could_have_is_the_firsts_and_no_others(
     stored: GatewayProcess, peers: ExitStack
 ) -> None:
-    one, other = Container(peers, stored, "app:1"), Container(peers, stored, "app")
-    one.leave(one.subscribe(NEWS, "orders"))
+    first, other = Container(peers, stored, "app:1"), Container(peers, stored, "app")
+    first.leave(first.subscribe(NEWS, "orders"))
     assert other.unsubscribe("1:orders") == "amqp:not-found"
     other.leave(other.subscribe(NEWS, "1:orders"))
     other.peer.stored(NEWS, FIRST, kind="channel")
     assert other.got(NEWS, "1:orders", 1) == [FIRST], "from its attach on"
-    assert one.got(NEWS, "orders", 2) == [SECOND, FIRST]
+    assert first.got(NEWS, "orders", 2) == [SECOND, FIRST]
 
 
 def test_a_stored_name_that_was_cut_is_the_firsts_and_no_others(stored: GatewayProcess, peers: ExitStack) -> None:

@@ -79,10 +79,10 @@ class World:
         peer.consumer(self.source, credit=len(SENT) + 1, name=LINK)
         seen = peer.receive(len(SENT))
         peer.nothing()
-        peer.settle([each.field(1) for each in seen], frames.state("accepted"), settled=False)
+        peer.settle([event.field(1) for event in seen], frames.state("accepted"), settled=False)
         assert set(peer.outcomes(len(SENT)).values()) == {"accepted"}
         leave(peer)
-        return sorted(each.payload for each in seen)
+        return sorted(event.payload for event in seen)
 
     def refused(self, peer: Peer, recalls: bool = False) -> tuple[str | None, str]:
         """Condition and description of the answer to its link. `recalls`: one without a source, as JMS unsubscribes."""
@@ -94,8 +94,8 @@ class World:
 
     def owner(self) -> str | None:
         listed = json.loads(command(self.gateway, "durable", "list", self.node, "--json"))
-        assert {each["durable"] for each in listed} == {f"{self.container}:{LINK}"}
-        [owner] = {each["owner"] for each in listed}
+        assert {entry["durable"] for entry in listed} == {f"{self.container}:{LINK}"}
+        [owner] = {entry["owner"] for entry in listed}
         return str(owner) if owner is not None else None
 
 

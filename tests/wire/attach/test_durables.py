@@ -67,17 +67,17 @@ def test_3_3_links_of_several_connections_share_one_durable_and_each_event_goes_
     """K-4, U-3: by credit; a third that is given none blocks no one."""
     made(gateway, node)
     where = durable(node, EVERYBODY)
-    with Peer(gateway.port) as one, Peer(gateway.port) as other:
-        one.consumer(where, credit=3, name="s|global")
+    with Peer(gateway.port) as first, Peer(gateway.port) as other:
+        first.consumer(where, credit=3, name="s|global")
         other.consumer(where, credit=5, name="s|global")
-        one.consumer(where, handle=2, name="s|global2")
+        first.consumer(where, handle=2, name="s|global2")
         other.stored(node, *[frames.message(b"%d" % number) for number in range(8)], kind="channel")
-        got = [seen.payload for peer, share in ((one, 3), (other, 5)) for seen in peer.receive(share)]
+        got = [seen.payload for peer, share in ((first, 3), (other, 5)) for seen in peer.receive(share)]
         assert sorted(got) == [frames.message(b"%d" % number) for number in range(8)]
-        one.nothing()
-        one.settle([0], ACCEPTED, settled=False)
-        assert one.outcomes(1) == {0: "accepted"}
-        one.close()
+        first.nothing()
+        first.settle([0], ACCEPTED, settled=False)
+        assert first.outcomes(1) == {0: "accepted"}
+        first.close()
         other.credit(2)
         assert len(other.receive(2)) == 2, "what a lost link had comes to the others"
         assert "shared" in gateway.command("durable", "list", node)
@@ -85,12 +85,12 @@ def test_3_3_links_of_several_connections_share_one_durable_and_each_event_goes_
 
 def test_3_3_a_shared_durable_is_its_container_s_own_unless_it_is_global(gateway: GatewayProcess, node: str) -> None:
     made(gateway, node)
-    with Peer(gateway.port) as one, Peer(gateway.port) as other:
-        for peer in (one, other):
+    with Peer(gateway.port) as first, Peer(gateway.port) as other:
+        for peer in (first, other):
             peer.consumer(durable(node, SHARED), credit=5, name="s")
             peer.consumer(durable(node, SHARED), handle=2, name="s|2")
-        one.stored(node, frames.message(), kind="channel")
-        assert one.receive(1)
+        first.stored(node, frames.message(), kind="channel")
+        assert first.receive(1)
         assert other.receive(1)
 
 
@@ -212,12 +212,12 @@ def test_3_3_a_subscription_of_jms_moves_to_the_topic_that_it_is_opened_on(gatew
 def test_3_3_a_global_durable_is_recalled_by_any_container_that_says_global(gateway: GatewayProcess, node: str) -> None:
     made(gateway, node)
     name = f"g-{node}"
-    with Peer(gateway.port) as one, Peer(gateway.port) as other:
-        one.consumer(durable(node, EVERYBODY), name=f"{name}|global")
+    with Peer(gateway.port) as first, Peer(gateway.port) as other:
+        first.consumer(durable(node, EVERYBODY), name=f"{name}|global")
         other.send(frames.attach_without_source(f"{name}|global", 2, all_containers=True))
         assert other.refused() == "amqp:resource-locked"
         other.send(frames.detach(2))
-        end(one)
+        end(first)
         other.send(frames.attach_without_source(f"{name}|global", 2))
         assert other.refused() == "amqp:not-found", "it is not its own"
         other.send(frames.detach(2), frames.attach_without_source(f"{name}|global", 3, all_containers=True))

@@ -54,17 +54,17 @@ def test_the_answer_says_what_was_made(
         )  # 128 bits, hex
         properties = frames.lifetime(ULong(NO_LINKS))
         if direction == "publish":
-            asked = frames.attach_sender(frames.target(None, True, capability, properties), 21, "other")
+            attach = frames.attach_sender(frames.target(None, True, capability, properties), 21, "other")
         else:
-            asked = frames.attach_receiver(
+            attach = frames.attach_receiver(
                 frames.source(None, dynamic=True, capability=capability, properties=properties), 21, "other"
             )
-        peer.send(asked)
+        peer.send(attach)
         answer = terminus(peer.expect("attach"), TARGET if direction == "publish" else SOURCE)
         assert answer[ADDRESS] != first
-        found = answer[PROPERTIES]
-        assert isinstance(found, AmqpMap)
-        actual = {str(key): value for key, value in found.pairs}
+        pairs = answer[PROPERTIES]
+        assert isinstance(pairs, AmqpMap)
+        actual = {str(key): value for key, value in pairs.pairs}
         assert actual["lifetime-policy"] == Described(ULong(NO_LINKS), [])
         assert isinstance(actual["supported-dist-modes"], Array)
         assert [str(mode) for mode in actual["supported-dist-modes"].items] == modes

@@ -118,15 +118,15 @@ def tags(messages: list[frames.Seen]) -> list[int]:
 @pytest.mark.parametrize("durable", [0, 2])
 def test_a_position_says_where_a_subscriber_begins(gateway: GatewayProcess, node: str, durable: int) -> None:
     def started(*filters: Described) -> tuple[AmqpMap, str]:
-        return AmqpMap([(Symbol(f"f{at}"), one) for at, one in enumerate(filters)]), f"link {next(names)}"
+        return AmqpMap([(Symbol(f"f{at}"), spec) for at, spec in enumerate(filters)]), f"link {next(names)}"
 
     names = iter(range(100))
     messages = numbered(10)
     offset = Symbol("rabbitmq:stream-offset-spec")
     with Peer(gateway.port) as peer:
         peer.stored(node, *messages, kind="channel")
-        asked, name = started(Described(offset, "first"))
-        peer.consumer(frames.source(node, durable, filters=asked), credit=20, handle=1, name=name)
+        filter_set, name = started(Described(offset, "first"))
+        peer.consumer(frames.source(node, durable, filters=filter_set), credit=20, handle=1, name=name)
         got = peer.receive(10)
         eids = tags(got)
         assert [seen.payload for seen in got] == messages
@@ -139,12 +139,12 @@ def test_a_position_says_where_a_subscriber_begins(gateway: GatewayProcess, node
             ],
             2,
         ):
-            asked, name = started(*filters)
-            peer.consumer(frames.source(node, durable, filters=asked), credit=20, handle=handle, name=name)
+            filter_set, name = started(*filters)
+            peer.consumer(frames.source(node, durable, filters=filter_set), credit=20, handle=handle, name=name)
             assert tags(peer.receive(6, handle)) == eids[4:]
         later = Described(SYMBOLIC, "amqp.annotation.x-opt-offset > '@latest'")
-        asked, name = started(later)
-        peer.consumer(frames.source(node, durable, filters=asked), credit=20, handle=9, name=name)
+        filter_set, name = started(later)
+        peer.consumer(frames.source(node, durable, filters=filter_set), credit=20, handle=9, name=name)
         peer.nothing()
 
 
@@ -164,18 +164,18 @@ def test_containers_that_want_none_of_their_own_are_so_many_at_most() -> None:
     realm = ScriptedRealm()
     gateway = build_gateway(load_tables(), realm, no_local_containers=1)
     own = AmqpMap([(Symbol("no-local"), Described(ULong(0x468C00000003), []))])
-    one, other = Conversation(gateway, "one"), Conversation(gateway, "other")
+    first, other = Conversation(gateway, "one"), Conversation(gateway, "other")
     for handle in (1, 2):
-        said = one.say(frames.attach_receiver(frames.source("c", filters=own), handle, f"link-{handle}"))
-        assert [seen.name for seen in said] == ["attach"]
-    asked = frames.attach_receiver(frames.source("c", filters=own), 1, "late")
-    attached, detached = other.say(asked)
+        reply = first.say(frames.attach_receiver(frames.source("c", filters=own), handle, f"link-{handle}"))
+        assert [seen.name for seen in reply] == ["attach"]
+    attach = frames.attach_receiver(frames.source("c", filters=own), 1, "late")
+    attached, detached = other.say(attach)
     assert (attached.field(5), detached.condition) == (None, "amqp:resource-limit-exceeded")
     assert gateway.faults["too-many-containers"] == 1
     other.say(frames.detach(1))
     assert [seen.name for seen in other.say(frames.attach_receiver("c", 2, "plain"))] == ["attach"]
-    one.say(frames.detach(1), frames.detach(2))
-    assert [seen.name for seen in other.say(asked)] == ["attach"]
+    first.say(frames.detach(1), frames.detach(2))
+    assert [seen.name for seen in other.say(attach)] == ["attach"]
     gateway.outcomes.decisions.close()
     gateway.outcomes.flush(at_once=True)
     assert any(

@@ -173,8 +173,8 @@ def test_a_durable_stays_with_its_link_where_the_newer_one_is_refused(
     container = f"app-{next(_NUMBERS)}"
     alice, again = (login(peers, gateway, "alice", container) for _ in range(2))
     attached(alice, durable("news"))
-    asked, condition = REFUSED[attach]
-    again.send(asked)
+    octets, condition = REFUSED[attach]
+    again.send(octets)
     assert again.refused() == condition
     assert goes_on(alice, "durable", gateway, peers)
 

@@ -22,9 +22,9 @@ def test_a_coordinator_is_answered_after_the_attaches_before_it(gateway: Gateway
     refused = frames.attach_receiver("no-such-node", 1, "refused")
     with Peer(gateway.port) as peer:
         peer.send(slow(node), refused, COORDINATOR)
-        said = [(seen.name, seen.field(0)) for seen in peer.frames(6)]
-        assert said[-1][0] == "flow"
-        assert [name for kind, name in said if kind == "attach"] == ["refused", "slow", "control"]
+        answers = [(seen.name, seen.field(0)) for seen in peer.frames(6)]
+        assert answers[-1][0] == "flow"
+        assert [name for kind, name in answers if kind == "attach"] == ["refused", "slow", "control"]
 
 
 def test_a_coordinator_does_not_wait_for_a_link_that_has_gone(gateway: GatewayProcess, node: str) -> None:

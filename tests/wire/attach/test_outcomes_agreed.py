@@ -21,7 +21,7 @@ def source_said(attached: Seen) -> tuple[Any, list[str]]:
     """The default-outcome and the outcomes of the answer."""
     fields = attached.field(5).value
     outcomes = fields[9] if len(fields) > 9 else None
-    return fields[8], [str(each) for each in (outcomes.items if isinstance(outcomes, Array) else [outcomes])]
+    return fields[8], [str(outcome) for outcome in (outcomes.items if isinstance(outcomes, Array) else [outcomes])]
 
 
 @pytest.mark.requirement("I-3", "I-5", "I-9", "O-3")
@@ -57,8 +57,8 @@ def test_a_default_outcome_that_is_admitted_is_answered_and_holds(
         peer.publisher(node, "channel" if durable else "queue")
         wanted = DEFAULTS[default]
         attached = peer.consumer(frames.source(node, durable, default=wanted, outcomes=["accepted", "released"]))
-        said = frames.state("released") if default == "by-its-symbol" else wanted
-        assert source_said(attached) == (said, ["amqp:accepted:list", "amqp:released:list"])
+        answer = frames.state("released") if default == "by-its-symbol" else wanted
+        assert source_said(attached) == (answer, ["amqp:accepted:list", "amqp:released:list"])
         peer.credit(1)
         peer.nothing()
         peer.publish(MESSAGE, settled=True)  # its disposition might come before or behind the transfer
@@ -170,13 +170,13 @@ def test_a_delivery_mode_that_is_a_wish_is_passed_over(gateway: GatewayProcess, 
 def test_an_unnamed_distribution_mode_is_the_nodes(gateway: GatewayProcess, node: str) -> None:
     """A queue moves, a channel copies; a preference that fits is kept; termini may be empty where they are the
     peer's own."""
-    with Peer(gateway.port) as one, Peer(gateway.port) as two:
-        one.stored(node, MESSAGE)
-        one.stored(f"{node}.c", MESSAGE, kind="channel")
+    with Peer(gateway.port) as first, Peer(gateway.port) as two:
+        first.stored(node, MESSAGE)
+        first.stored(f"{node}.c", MESSAGE, kind="channel")
         for at, (address, mode) in enumerate(
             ((node, None), (node, "move"), (f"{node}.c", None), (f"{node}.c", "copy"))
         ):
-            one.send(frames.attach_receiver(frames.source(address, mode=mode), at, f"link-{at}"))
-            assert one.expect("attach").field(5) is not None
+            first.send(frames.attach_receiver(frames.source(address, mode=mode), at, f"link-{at}"))
+            assert first.expect("attach").field(5) is not None
         two.consumer(node, credit=1)
         assert len(two.receive(1)) == 1, "the others have no credit"

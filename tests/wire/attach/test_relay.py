@@ -34,10 +34,10 @@ def kept(gateway: GatewayProcess, node: str, count: int) -> list[bytes]:
     with Peer(gateway.port) as peer:
         peer.consumer(node, credit=count)
         seen = peer.receive(count)
-        peer.settle([each.field(1) for each in seen], frames.state("accepted"))
+        peer.settle([event.field(1) for event in seen], frames.state("accepted"))
         peer.send(frames.detach(1))
         assert peer.detached(1) is None
-    return [each.payload for each in seen]
+    return [event.payload for event in seen]
 
 
 def make(gateway: GatewayProcess, *names: str) -> None:
@@ -66,15 +66,15 @@ def test_3_7_the_relay_is_offered_where_it_works_and_only_there(
 @pytest.mark.requirement("M-11")
 def test_a_target_of_nothing_at_all_relays_to_the_nodes_that_messages_name(gateway: GatewayProcess, node: str) -> None:
     """Each has its own answer, in whatever order they come; prefixes count."""
-    one, two = f"{node}.one", f"{node}.two"
-    make(gateway, one, two)
+    first, two = f"{node}.one", f"{node}.two"
+    make(gateway, first, two)
     with Peer(gateway.port) as peer:
         relay(peer)
         numbers = peer.publish(
-            message_to(one, b"1"),
-            message_to(one, b"2"),
+            message_to(first, b"1"),
+            message_to(first, b"2"),
             message_to(two, b"3"),
-            message_to(f"queue://{one}", b"4"),
+            message_to(f"queue://{first}", b"4"),
             message_to("missing", b"5"),
             message_to(f"topic://{two}", b"6"),
             frames.message(b"7"),
@@ -86,10 +86,10 @@ def test_a_target_of_nothing_at_all_relays_to_the_nodes_that_messages_name(gatew
         assert [outcomes[number] for number in numbers] == ["accepted"] * 4 + [NOT_FOUND] * 5 + ["accepted"]
         peer.publish(message_to(two, b"the link goes on"))
         assert set(peer.outcomes(1).values()) == {"accepted"}
-    assert kept(gateway, one, 3) == [
-        message_to(one, b"1"),
-        message_to(one, b"2"),
-        message_to(f"queue://{one}", b"4"),
+    assert kept(gateway, first, 3) == [
+        message_to(first, b"1"),
+        message_to(first, b"2"),
+        message_to(f"queue://{first}", b"4"),
     ]
     assert kept(gateway, two, 3) == [message_to(two, body) for body in (b"3", b"10", b"the link goes on")]
 
@@ -199,24 +199,24 @@ def test_a_spread_node_and_a_message_in_several_frames(gateway: GatewayProcess, 
 
 def test_a_transaction_through_the_relay_is_all_or_none(gateway: GatewayProcess, node: str) -> None:
     """Also with a node that is not known yet, and a discharge right behind."""
-    one, fresh = f"{node}.one", f"fresh/{node}"
-    make(gateway, one)
+    known, fresh = f"{node}.one", f"fresh/{node}"
+    make(gateway, known)
     with Transacting(gateway.port) as peer:
         peer.control()
         relay(peer)
         transaction = peer.declare()
-        undone = peer.post(transaction, message_to(one, b"undone"))
+        undone = peer.post(transaction, message_to(known, b"undone"))
         last = peer.number()
         peer.send(frames.discharge(last, transaction, fail=True))
         assert peer.until_told(undone, last)[last] == "accepted"
         transaction = peer.declare()
         gateway.command("node", "create", fresh)
-        numbers = peer.post(transaction, message_to(fresh, b"1"), message_to(one, b"2"), message_to(fresh, b"3"))
+        numbers = peer.post(transaction, message_to(fresh, b"1"), message_to(known, b"2"), message_to(fresh, b"3"))
         last = peer.number()
         peer.send(frames.discharge(last, transaction, fail=False))
         seen = peer.until_told(numbers, last)
         assert seen[last] == "accepted" and {seen[number] for number in numbers} == {"transactional accepted"}
-    assert kept(gateway, one, 1) == [message_to(one, b"2")]
+    assert kept(gateway, known, 1) == [message_to(known, b"2")]
     assert kept(gateway, fresh, 2) == [message_to(fresh, b"1"), message_to(fresh, b"3")]
 
 
@@ -240,13 +240,13 @@ def test_a_message_without_a_destination_is_rejected_inside_its_transaction_and_
 
 def to_destination(address: str, kind: int, body: bytes = b"body") -> bytes:
     """As JMS sends it: the annotation says what the address is."""
-    said = AmqpMap([(Symbol("x-opt-jms-dest"), Byte(kind))])
-    return encode(Described(ULong(0x72), said)) + message_to(address, body)
+    pairs = AmqpMap([(Symbol("x-opt-jms-dest"), Byte(kind))])
+    return encode(Described(ULong(0x72), pairs)) + message_to(address, body)
 
 
 def test_a_message_makes_its_node_as_an_attach_would_and_nothing_overtakes(gateway: GatewayProcess, node: str) -> None:
     """Where a pattern of `nodes.create_on_attach` matches; what follows on the connection waits for it."""
-    plain, jms, prefixed = (f"{node}.{each}" for each in ("plain", "jms", "prefixed"))
+    plain, jms, prefixed = (f"{node}.{name}" for name in ("plain", "jms", "prefixed"))
     with Peer(gateway.port) as peer, Peer(gateway.port) as reader:
         relay(peer)
         numbers = peer.publish(
@@ -318,6 +318,8 @@ def test_what_waits_for_its_node_is_posted_or_its_discharge_fails(how: str) -> N
         Conversation(gateway, "app").say(relaying)
     realm.release()
     peer.listen()
-    said = {seen.field(1): seen.state for seen in peer.seen if seen.name == "disposition"}
+    states = {seen.field(1): seen.state for seen in peer.seen if seen.name == "disposition"}
     stored = len(realm.store("q").values)
-    assert (said[number], stored) == (("rejected:amqp:transaction:rollback", 0) if how == "stolen" else ("accepted", 1))
+    assert (states[number], stored) == (
+        ("rejected:amqp:transaction:rollback", 0) if how == "stolen" else ("accepted", 1)
+    )

@@ -67,7 +67,7 @@ def test_O_5_idle_publishers_hear_that_their_node_was_deleted(
 def topic_made_again(gateway: GatewayProcess, node: str) -> None:
     """By other means than the gateway's."""
     listed = json.loads(gateway.command("node", "list", "--json"))
-    [topic] = [each["topic"] for each in listed if each["name"] == node]
+    [topic] = [entry["topic"] for entry in listed if entry["name"] == node]
     realm = gateway.settings["realm"]
     embedded = realm["kind"] == "embedded"
     log: Log = open_embedded(Path(realm["path"])) if embedded else open_kafka(realm["bootstrap"], {})
@@ -194,7 +194,7 @@ def test_tables_of_an_earlier_release_keep_such_a_publisher(tmp_path: Path) -> N
     for profile in table["profiles"].values():
         profile["rules"] = [rule for rule in profile["rules"] if rule["id"] not in new]
         if "without" in profile:
-            profile["without"] = [each for each in profile["without"] if each not in new]
+            profile["without"] = [rule_id for rule_id in profile["without"] if rule_id not in new]
     path.write_text(yaml.safe_dump(table, sort_keys=False))
     link = Attached(load_tables(tmp_path))
     assert link.delete() == []

@@ -176,7 +176,7 @@ def test_the_operator_stops_it_and_every_peer_hears_why(new_gateway: StartGatewa
     begin = time.monotonic()
     assert gateway.stop() == 0
     assert time.monotonic() - begin < 60
-    said: dict[int, str | None] = {}
+    states: dict[int, str | None] = {}
     for peer in peers:
         assert peer.closed()
         closes = [seen for seen in peer.seen if seen.name == "close"]
@@ -184,14 +184,14 @@ def test_the_operator_stops_it_and_every_peer_hears_why(new_gateway: StartGatewa
     for seen in peers[1].seen:
         if seen.name == "disposition":
             last = seen.field(1) if seen.field(2) is None else seen.field(2)
-            said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
+            states.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
     silent.close()
     gateway.start()
     with Peer(gateway.port) as peer:
         peer.consumer("any.queue", credit=500)
         again = [seen.payload for seen in peer.receive(4)]
         assert again == [MESSAGE] * 4
-        stored = sum(state == "accepted" for state in said.values())
+        stored = sum(state == "accepted" for state in states.values())
         assert len(peer.receive(stored)) == stored <= len(numbers)
 
 
@@ -234,7 +234,7 @@ def test_D_1_kill_minus_9_with_500_in_flight_each_way(new_gateway: StartGateway,
     confirmed = set(consumer.outcomes(50))
     assert publisher.publisher("any.in") >= len(inward)
     publisher.publish(*inward[:2_000])
-    said = publisher.outcomes(1)
+    states = publisher.outcomes(1)
     os.kill(gateway.pid, signal.SIGSTOP)  # in the midst of it
     publisher.publish(*inward[2_000:])
     gateway.kill()
@@ -243,9 +243,9 @@ def test_D_1_kill_minus_9_with_500_in_flight_each_way(new_gateway: StartGateway,
         seen = publisher.seen.pop(0)
         if seen.name == "disposition":
             last = seen.field(1) if seen.field(2) is None else seen.field(2)
-            said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
-    assert set(said.values()) == {"accepted"}
-    assert len(inward) - len(said) >= 500, "too few were in flight for this to prove anything"
+            states.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
+    assert set(states.values()) == {"accepted"}
+    assert len(inward) - len(states) >= 500, "too few were in flight for this to prove anything"
     gateway.start()
     with Peer(gateway.port) as peer:
         peer.consumer("any.out", credit=1_000)
@@ -255,7 +255,7 @@ def test_D_1_kill_minus_9_with_500_in_flight_each_way(new_gateway: StartGateway,
         expected = {frames.message(b"out %d" % number, second) for number in range(600) if number not in confirmed}
         assert set(again) == expected
         peer.consumer("any.in", credit=5_000, handle=2, name="in")
-        at_least = {inward[number] for number in said}
+        at_least = {inward[number] for number in states}
         stored: set[bytes] = set()
         while not at_least <= stored:
             stored.update(seen.payload for seen in peer.receive(1, 2))

@@ -120,7 +120,7 @@ def test_nothing_leads_back_to_a_connection_that_has_gone(lives: Callable[[Peer]
     gateway = Gateway(settings_of(TABLES, (), {}), realm.realm, TABLES, realm.clock)
     left = [*remains(gateway, realm, lives)]
     pass_time(gateway, realm)
-    assert not [each() for each in left if each() is not None]
+    assert not [ref() for ref in left if ref() is not None]
     assert not (
         gateway.connections
         or gateway.link_names
@@ -138,8 +138,8 @@ def remains(gateway: Gateway, realm: RealmProcess, lives: Callable[[Peer], None]
     peer = Peer(gateway, realm)
     lives(peer)
     engine = peer.connection.engine
-    links = [each for link in engine.links() for each in (link, link.owner) if each is not None]
-    left = [weakref.ref(each) for each in (peer.connection, engine, *links)]
+    links = [part for link in engine.links() for part in (link, link.owner) if part is not None]
+    left = [weakref.ref(target) for target in (peer.connection, engine, *links)]
     gateway.disconnect(peer.connection)
     return left
 

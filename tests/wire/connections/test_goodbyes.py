@@ -131,8 +131,8 @@ def test_D18_deliveries_whose_consumer_has_closed_its_link_get_no_disposition(
         peer.send(frames.disposition(0, 0, frames.state("accepted"), settled=False), frames.detach(1))
         names(peer, "detach")
         peer.read(0.2)
-        said = [seen for seen in peer.seen if seen.name == "disposition"]
-        assert all(seen.field(1) == 0 and seen.state == "accepted" for seen in said), said  # never of the second
+        replies = [seen for seen in peer.seen if seen.name == "disposition"]
+        assert all(seen.field(1) == 0 and seen.state == "accepted" for seen in replies), replies  # never of the second
 
 
 def test_D18_what_a_transaction_holds_gets_no_disposition_when_its_link_is_closed(

@@ -51,9 +51,9 @@ def hears(peer: Peer, count: int, *others: Peer) -> None:
     """Waits until so many have come; the others read, too."""
 
     def read() -> None:
-        for each in (peer, *others):
-            each.read(0.01)
-            assert not each.eof
+        for listener in (peer, *others):
+            listener.read(0.01)
+            assert not listener.eof
 
     until(lambda: heartbeats(peer) >= count, f"{count} heartbeats", pause=read)
 

@@ -180,14 +180,14 @@ def test_consumers_that_do_not_read_are_held_in_bounds(
     node = f"any.{asks.__name__}.{when}"
     source, target = frames.source(node, capability="topic"), frames.target(node, capability="topic")
     [publisher] = clients.enter(1, lambda _: [frames.attach_sender(target)])
-    asked = [asks()] if when == "before" else []
-    members = clients.enter(10, lambda _: [frames.attach_receiver(source), *asked])
+    requests = [asks()] if when == "before" else []
+    members = clients.enter(10, lambda _: [frames.attach_receiver(source), *requests])
     before = gateway.rss_bytes()
     for number in range(COUNT):
         publisher.send(frames.transfer(number, LARGE))
         publisher.await_(DISPOSITION)
     for member in members:
-        member.send(*([] if asked else [asks()]))
+        member.send(*([] if requests else [asks()]))
     with Clients(gateway.port) as others:  # another peer is served, so earlier requests were read
         [other] = others.enter(1, lambda _: of_queue(f"{node}.other", 5), answers=2)
         for number in range(5):

@@ -29,14 +29,14 @@ def connect(gateway: GatewayProcess, container: str, sole: int | None) -> tuple[
 
 
 def properties(opened: Seen) -> dict[str, Any]:
-    found = opened.field(9)
-    return {str(name): value for name, value in found.pairs} if isinstance(found, AmqpMap) else {}
+    fields = opened.field(9)
+    return {str(name): value for name, value in fields.pairs} if isinstance(fields, AmqpMap) else {}
 
 
 def error(closed: Seen) -> tuple[str, dict[str, Any]]:
-    said = closed.field(0)
-    assert isinstance(said, Described)
-    return str(said.value[0]), {str(name): value for name, value in said.value[2].pairs}
+    described = closed.field(0)
+    assert isinstance(described, Described)
+    return str(described.value[0]), {str(name): value for name, value in described.value[2].pairs}
 
 
 def refused(peer: Peer, opened: Seen) -> bool:

@@ -30,8 +30,8 @@ def nodes(gateway: GatewayProcess, node: str) -> tuple[str, str]:
 def said_of(payload: bytes) -> tuple[Any, Any, Any]:
     annotations = annotated(payload)
     assert annotations["x-opt-dead-letter-cause"] == "rejected"
-    found = [annotations.get(f"x-opt-dead-letter-{part}") for part in ("condition", "description", "info")]
-    return found[0], found[1], found[2]
+    fields = [annotations.get(f"x-opt-dead-letter-{part}") for part in ("condition", "description", "info")]
+    return fields[0], fields[1], fields[2]
 
 
 @pytest.mark.requirement("H-5")
@@ -50,9 +50,9 @@ def test_each_letter_has_its_own_error(gateway: GatewayProcess, nodes: tuple[str
     given_back(gateway, node, *states)
     with Peer(gateway.port) as other:
         other.consumer(dead, credit=3)
-        found = [said_of(seen.payload) for seen in other.receive(3)]
+        letters = [said_of(seen.payload) for seen in other.receive(3)]
         other.settle([0, 1, 2], frames.state("accepted"))
-    assert found == [("app:bad", WORDS, INFO), (None, None, None), ("app:other", None, None)]
+    assert letters == [("app:bad", WORDS, INFO), (None, None, None), ("app:other", None, None)]
 
 
 def test_a_letter_has_room_for_so_much_of_an_error(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
@@ -94,13 +94,13 @@ def test_the_error_of_a_rejection_in_a_transaction_stands_in_the_dead_letter(
     ids=["error", "no-info", "no-error", "annotations", "failed-undeliverable", "undeliverable"],
 )
 def test_an_outcome_is_sent_back_as_it_came(gateway: GatewayProcess, nodes: tuple[str, str], state: Any) -> None:
-    (told,) = given_back(gateway, nodes[0], state)
-    assert told.field(3) is True and told.field(4).descriptor == state.descriptor
-    said = [*told.field(4).value, None, None, None]
+    (reply,) = given_back(gateway, nodes[0], state)
+    assert reply.field(3) is True and reply.field(4).descriptor == state.descriptor
+    answer = [*reply.field(4).value, None, None, None]
     wanted = [*state.value, None, None, None]
-    if state.descriptor == 0x25 and said[0] is not None:
-        said[0], wanted[0] = ([*each[0].value, None, None][:3] for each in (said, wanted))
-    assert said[:3] == wanted[:3]
+    if state.descriptor == 0x25 and answer[0] is not None:
+        answer[0], wanted[0] = ([*fields[0].value, None, None][:3] for fields in (answer, wanted))
+    assert answer[:3] == wanted[:3]
 
 
 def test_a_plain_subscriber_hears_its_own_words_too(gateway: GatewayProcess, node: str) -> None:
@@ -159,16 +159,16 @@ def test_an_error_stands_in_the_letter_and_in_the_record(new_gateway: StartGatew
     given_back(gateway, node, *states)
     with Peer(gateway.port) as other:
         other.consumer(dead, credit=4)
-        found = sorted(str(said_of(seen.payload)) for seen in other.receive(4))
+        letters = sorted(str(said_of(seen.payload)) for seen in other.receive(4))
         other.settle([0, 1, 2, 3], frames.state("accepted"))
         other.send(frames.close())
         other.closed()
-    said = [("app:bad", WORDS, INFO)] * 2 + [("app:other", None, None), (None, None, None)]
-    assert found == sorted(map(str, said))
+    expected = [("app:bad", WORDS, INFO)] * 2 + [("app:other", None, None), (None, None, None)]
+    assert letters == sorted(map(str, expected))
     gateway.stop()
     groups = [group for record in documents(gateway) for group in record["groups"] if group["outcome"] == "rejected"]
     errors: dict[int, dict[str, Any]] = {}
-    for found_error in (each for group in groups for each in group.get("errors", ())):
+    for found_error in (entry for group in groups for entry in group.get("errors", ())):
         seqs = found_error.pop("seq")
         errors |= dict.fromkeys(seqs, found_error)
     bad = {"condition": "app:bad", "description": WORDS, "info": {"order": 4711, "octets": "01ff"}}
@@ -195,7 +195,7 @@ def test_as_many_errors_as_one_record_holds_are_kept_and_the_others_counted(new_
     gateway.stop()
     kept = left_out = 0
     for record in documents(gateway):
-        here = [len(each["seq"]) for group in record["groups"] for each in group.get("errors", ())]
+        here = [len(entry["seq"]) for group in record["groups"] for entry in group.get("errors", ())]
         assert len(here) <= 50
         kept += sum(here)
         left_out += sum(group.get("errors_left_out", 0) for group in record["groups"])
@@ -228,8 +228,8 @@ def given_back_again(gateway: GatewayProcess, node: str) -> None:
 def test_a_condition_ends_at_its_first_nul(gateway: GatewayProcess, nodes: tuple[str, str]) -> None:
     """Proton's texts end there: the rest of the error is kept."""
     node, dead = nodes
-    (told,) = given_back(gateway, node, frames.state("rejected", error("app:b\0d", "why", INFO)))
-    assert told.field(4).value[0].value[0] == "app:b"
+    (reply,) = given_back(gateway, node, frames.state("rejected", error("app:b\0d", "why", INFO)))
+    assert reply.field(4).value[0].value[0] == "app:b"
     assert said_of(letter(gateway, dead)) == ("app:b", "why", INFO)
 
 

@@ -196,16 +196,16 @@ def test_a_resumed_transfer_of_an_unknown_delivery_is_ignored(gateway: GatewayPr
         assert not peer.expect("attach").field(7), "nothing is known of what was sent before"
         peer.expect("flow")
         peer.send(resumed(0, MESSAGE), frames.transfer(1, frames.message(b"new")), resumed(2, MESSAGE))
-        said: list[Seen] = []
-        while not any(seen.name == "disposition" and seen.field(1) == 1 for seen in said):
+        replies: list[Seen] = []
+        while not any(seen.name == "disposition" and seen.field(1) == 1 for seen in replies):
             assert peer.seen or peer.read(10.0)
-            said, peer.seen = said + peer.seen, []
+            replies, peer.seen = replies + peer.seen, []
         peer.nothing() if not peer.seen else peer.seen.clear()
         peer.send(frames.attach_receiver(node, 4), frames.flow(4, 5))
-        while not any(seen.name == "transfer" for seen in said):
+        while not any(seen.name == "transfer" for seen in replies):
             assert peer.seen or peer.read(10.0)
-            said, peer.seen = said + peer.seen, []
-        (only,) = [seen for seen in said if seen.name == "transfer"]
+            replies, peer.seen = replies + peer.seen, []
+        (only,) = [seen for seen in replies if seen.name == "transfer"]
         assert only.payload == frames.message(b"new")
         peer.nothing()
 
@@ -271,9 +271,9 @@ def test_who_publishes_and_does_not_read_is_answered_all_the_same(gateway: Gatew
             for at in range(count)
         ]
         peer.send(*state)
-        said: set[int] = set()
-        while len(said) < count:
-            said |= set(peer.outcomes(1))
+        numbers: set[int] = set()
+        while len(numbers) < count:
+            numbers |= set(peer.outcomes(1))
 
 
 @pytest.mark.requirement("T-1", "U-2")

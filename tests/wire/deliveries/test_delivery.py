@@ -39,7 +39,7 @@ def test_delayed_delivery_is_offered(gateway: GatewayProcess) -> None:
     with Peer(gateway.port) as peer:
         peer.publisher("any.offers")
         opened = next(seen for seen in frames.read(bytes(peer.raw))[0] if seen.name == "open")
-        assert "DELAYED_DELIVERY" in [str(each) for each in opened.field(7).items]
+        assert "DELAYED_DELIVERY" in [str(offer) for offer in opened.field(7).items]
 
 
 def test_a_message_with_a_delivery_time_is_not_given_before(gateway: GatewayProcess, node: str) -> None:
@@ -96,19 +96,19 @@ def test_a_browser_never_shows_what_was_ended_before_it_asked(gateway: GatewayPr
 
 def test_a_group_keeps_to_one_consumer_until_that_leaves(gateway: GatewayProcess, node: str) -> None:
     """Both get groups; what one has is in order; with its link its groups go to the other."""
-    with Peer(gateway.port) as one, Peer(gateway.port) as other:
-        one.publisher(node, handle=5)
-        for name, peer in (("one", one), ("other", other)):
+    with Peer(gateway.port) as first, Peer(gateway.port) as other:
+        first.publisher(node, handle=5)
+        for name, peer in (("one", first), ("other", other)):
             peer.consumer(node, credit=100, name=name)
             peer.nothing()  # it waits
         sent = [grouped(f"group-{number % 6}", number) for number in range(60)]
-        one.stored(node, *sent)
-        got = [[sent.index(seen.payload) for seen in peer.receive(30)] for peer in (one, other)]
+        first.stored(node, *sent)
+        got = [[sent.index(seen.payload) for seen in peer.receive(30)] for peer in (first, other)]
         groups = [{number % 6 for number in numbers} for numbers in got]
-        assert [len(of) for of in groups] == [3, 3], "the one who has fewer gets the next"
+        assert [len(group) for group in groups] == [3, 3], "the one who has fewer gets the next"
         assert got == [sorted(numbers) for numbers in got] and not groups[0] & groups[1]
         other.send(frames.detach(1))
-        again = [sent.index(seen.payload) for seen in one.receive(30)]
+        again = [sent.index(seen.payload) for seen in first.receive(30)]
         assert again == got[1], "what the other had comes to the one that is left, group-sequence and all"
 
 

@@ -75,12 +75,12 @@ def test_a_publish_that_completes_too_late_leaves_its_record_and_says_nothing(le
     held.peer.say(frames.attach_sender("q"))
     held.peer.say(frames.transfer(0, MESSAGE), frames.transfer(1, MESSAGE, settled=True))
     leave(held, 0)
-    said = len(held.peer.seen)
+    count = len(held.peer.seen)
     held.realm.answers.clear()
     held.finish()
-    assert len(held.peer.seen) == said
-    told = "accepted" if answer == "stored" else "rejected"
-    assert held.outcomes()[:2] == [("publish", told, [1]), ("publish", "none", [2])]
+    assert len(held.peer.seen) == count
+    outcome = "accepted" if answer == "stored" else "rejected"
+    assert held.outcomes()[:2] == [("publish", outcome, [1]), ("publish", "none", [2])]
     assert held.gateway.credit.granted == held.gateway.limits.credit_per_link - 1  # the bystander has used one
 
 
@@ -92,16 +92,16 @@ def test_a_settlement_that_completes_too_late_leaves_its_record_and_says_nothing
     held.peer.say(frames.attach_receiver("q"), frames.flow(1, 3))
     held.peer.say(frames.disposition(0, 0, ACCEPTED, settled=False), frames.disposition(1, 1, ACCEPTED))
     leave(held, 1)
-    said = len(held.peer.seen)
+    count = len(held.peer.seen)
     held.finish()
-    assert len(held.peer.seen) == said
+    assert len(held.peer.seen) == count
     outcomes = {
         seq: outcome for direction, outcome, seqs in held.outcomes() if direction == "subscribe" for seq in seqs
     }
     assert outcomes == {1: "accepted", 2: "accepted", 3: "modified" if leave is gone_socket else "released"}
 
 
-def say_while_it_waits(held: Held, said: bytes) -> None:
+def say_while_it_waits(held: Held, frame: bytes) -> None:
     """Behind a message through the relay for which the realm has to be asked; the peer has an event in its hands."""
     store = held.realm.store("q")
     store.values, store.available = {1: MESSAGE}, [1]
@@ -109,7 +109,7 @@ def say_while_it_waits(held: Held, said: bytes) -> None:
     held.peer.say(frames.attach_sender(frames.target(None), 5, "relay"))
     held.realm.holds.add("find")
     held.realm.node = lambda _: None  # type: ignore[method-assign,assignment,return-value]
-    held.peer.say(frames.transfer(0, frames.message_to("q"), 5), said)
+    held.peer.say(frames.transfer(0, frames.message_to("q"), 5), frame)
     del held.realm.node  # it is the class's again
 
 
@@ -194,8 +194,8 @@ def test_credit_is_not_given_again_before_the_answer() -> None:
     held = Held("publish")
     held.gateway.credit._per_link = 10
     held.peer.say(frames.attach_sender("q"))
-    said = held.peer.say(*(frames.transfer(number, MESSAGE) for number in range(10)))
-    assert not [seen for seen in said if seen.name == "flow" and seen.field(6)]
+    reply = held.peer.say(*(frames.transfer(number, MESSAGE) for number in range(10)))
+    assert not [seen for seen in reply if seen.name == "flow" and seen.field(6)]
     held.realm.release()
-    said = held.peer.listen()
-    assert [seen.field(6) for seen in said if seen.name == "flow"][-1] == 10
+    reply = held.peer.listen()
+    assert [seen.field(6) for seen in reply if seen.name == "flow"][-1] == 10

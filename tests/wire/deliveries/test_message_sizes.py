@@ -64,12 +64,12 @@ def message(size: int) -> bytes:
     return whole
 
 
-def split(payload: bytes, number: int, handle: int = 0, each: int = 60_000) -> bytes:
+def split(payload: bytes, number: int, handle: int = 0, size: int = 60_000) -> bytes:
     """In as many transfers as it takes."""
-    parts = [payload[at : at + each] for at in range(0, len(payload), each)]
+    parts = [payload[at : at + size] for at in range(0, len(payload), size)]
     first = frames.transfer(number, parts[0], handle, more=len(parts) > 1)
     more = [[UInt(handle), None, None, None, None, at < len(parts)] for at in range(2, len(parts) + 1)]
-    return first + b"".join(frames.frame(frames.TRANSFER, *each) for each in zip(more, parts[1:], strict=True))
+    return first + b"".join(frames.frame(frames.TRANSFER, *transfer) for transfer in zip(more, parts[1:], strict=True))
 
 
 def announced(peer: Peer, node: str, handle: int = 0) -> int:
@@ -223,8 +223,8 @@ def publish(realm: GatewayProcess, node: str, *messages: bytes) -> None:
     with Peer(realm.port) as peer:
         peer.send(frames.attach_sender(node))
         peer.expect("attach")
-        for each in messages:
-            peer.publish(each)
+        for payload in messages:
+            peer.publish(payload)
             assert peer.next_frame("disposition", lambda _: True, 20.0).state == "accepted"
 
 

@@ -54,8 +54,8 @@ def through(gateway: GatewayProcess, node: str, *payloads: bytes) -> list[bytes]
         peer.stored(node, *payloads)
         peer.consumer(node, credit=len(payloads))
         got = peer.receive(len(payloads))
-        peer.settle([each.field(1) for each in got], frames.state("accepted"))
-        return [each.payload for each in got]
+        peer.settle([event.field(1) for event in got], frames.state("accepted"))
+        return [event.payload for event in got]
 
 
 @pytest.mark.requirement("A-1", "A-6")
@@ -99,7 +99,7 @@ def test_NF_1_a_tag_is_the_store_and_the_event_in_at_most_32_octets(gateway: Gat
     with Peer(gateway.port) as peer:
         peer.stored(node, *[ODD_DATA] * 3)
         peer.consumer(node, credit=3)
-        tags = [each.field(2).split(b":") for each in peer.receive(3)]
+        tags = [delivery.field(2).split(b":") for delivery in peer.receive(3)]
     stores, events = {store for store, _ in tags}, [int(event) for _, event in tags]
     assert len(stores) == 1
     assert events == sorted(set(events))

@@ -90,8 +90,8 @@ class TestEachTable:
         with Peer(gateway.port) as peer:
             peer.publisher(node)
             peer.publish(frames.message(), b"")
-            told = set(peer.outcomes(2).values())
-        assert told == (
+            outcomes = set(peer.outcomes(2).values())
+        assert outcomes == (
             {"modified", "rejected:amqp:not-allowed"}
             if special
             else {"rejected:amqp:resource-limit-exceeded", "rejected:amqp:precondition-failed"}

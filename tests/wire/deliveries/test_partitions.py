@@ -116,7 +116,7 @@ def test_a_group_stays_in_one_store_for_all_senders(gateway: GatewayProcess, nod
     for store, body in zip(stores(came), bodies(came), strict=True):
         of_group.setdefault(body[1:], []).append((store, body[:1]))
     assert all(first[0] == second[0] for first, second in of_group.values())
-    assert all([half for _, half in found] == [b"0", b"1"] for found in of_group.values())
+    assert all([half for _, half in events] == [b"0", b"1"] for events in of_group.values())
     assert len(set(stores(came))) > 1
 
 
@@ -185,14 +185,14 @@ def test_groups_keep_their_consumer_and_their_order_when_their_node_grows(gatewa
         before.publish(*some(2))  # by the one that was there
         assert set(before.outcomes(8).values()) == {"accepted"}
     assert "message groups in partitions 0 to 1" in gateway.command("node", "show", node)
-    with Peer(gateway.port) as one, Peer(gateway.port) as two:
+    with Peer(gateway.port) as first, Peer(gateway.port) as two:
         for link in range(5):
-            one.stored(node, frames.message(b"x%d" % link))
-        for peer in (one, two):
+            first.stored(node, frames.message(b"x%d" % link))
+        for peer in (first, two):
             peer.consumer(node, credit=29)
         came: list[tuple[Peer, Seen]] = []
         while len(came) < 29:
-            for peer in (one, two):
+            for peer in (first, two):
                 peer.read(0.05)
                 came += [(peer, seen) for seen in peer.seen if seen.name == "transfer"]
                 peer.seen.clear()
@@ -205,5 +205,5 @@ def test_groups_keep_their_consumer_and_their_order_when_their_node_grows(gatewa
         whose.setdefault(name, set()).add((peer, store))
     of_links = {store for _, store in whose.pop(b"x")}
     assert of_group.pop(b"x") and set(map(bytes.join, [b""] * 8, of_group.values())) == {b"012"}
-    assert all(len(found) == 1 for found in whose.values()), "one consumer and one store"
-    assert of_links - {store for found in whose.values() for _, store in found}, "links gain by it"
+    assert all(len(takers) == 1 for takers in whose.values()), "one consumer and one store"
+    assert of_links - {store for takers in whose.values() for _, store in takers}, "links gain by it"

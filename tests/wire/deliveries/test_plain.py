@@ -31,8 +31,8 @@ def channel(request: pytest.FixtureRequest, gateway: GatewayProcess, node: str) 
 
 @pytest.fixture
 def peer(gateway: GatewayProcess) -> Iterator[Transacting]:
-    with Transacting(gateway.port) as one:
-        yield one
+    with Transacting(gateway.port) as client:
+        yield client
 
 
 def bodies(came: list[Seen]) -> list[bytes]:

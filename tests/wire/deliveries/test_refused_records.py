@@ -75,9 +75,9 @@ def refusal(seen: Seen) -> tuple[str, str, int | None]:
     """Condition, rule and time to wait; the native code is the broker's."""
     assert isinstance(seen.state, str) and seen.state.startswith("rejected:") and seen.field(3) is True, seen
     condition, _, info = seen.field(4).value[0].value
-    found: dict[str, Any] = {str(key): value for key, value in info.pairs}
-    assert found["native-code"] == "INVALID_RECORD", found
-    return str(condition), found["rule"].removeprefix("published."), found.get("retry-after-ms")
+    details: dict[str, Any] = {str(key): value for key, value in info.pairs}
+    assert details["native-code"] == "INVALID_RECORD", details
+    return str(condition), details["rule"].removeprefix("published."), details.get("retry-after-ms")
 
 
 def accepted(peer: Transacting, count: int) -> None:
@@ -89,9 +89,9 @@ def refused(peer: Transacting) -> tuple[str, str, int | None]:
     """By itself; the link goes on."""
     accepted(peer, 2)
     peer.publish(KEYLESS)
-    found = refusal(peer.expect("disposition"))
+    reason = refusal(peer.expect("disposition"))
     accepted(peer, 2)
-    return found
+    return reason
 
 
 def took(gateway: GatewayProcess, node: str, count: int) -> None:
@@ -143,10 +143,10 @@ def test_a_commit_with_such_a_message_is_refused_and_the_control_link_goes_on(
     with Transacting(gateway.port) as peer:
         peer.publisher(node)
         peer.control()
-        for messages, said in (([KEYED, KEYLESS], "rejected:amqp:transaction:rollback"), ([KEYED], "accepted")):
+        for messages, outcome in (([KEYED, KEYLESS], "rejected:amqp:transaction:rollback"), ([KEYED], "accepted")):
             transaction = peer.declare()
             peer.post(transaction, *messages)
             peer.dispositions(len(messages))
-            assert peer.discharge(transaction) == said
+            assert peer.discharge(transaction) == outcome
         accepted(peer, 1)
     took(gateway, node, 2)

@@ -23,7 +23,7 @@ def test_a_session_window_bounds_what_is_sent_at_once(gateway: GatewayProcess, n
         got += peer.receive(5)
         peer.send(frames.session_window(7, 1_000))
         got += peer.receive(33)
-    assert [each.payload for each in got] == SHORT
+    assert [event.payload for event in got] == SHORT
 
 
 def test_messages_of_several_frames_among_others(gateway: GatewayProcess, node: str) -> None:
@@ -39,7 +39,7 @@ def test_messages_of_several_frames_among_others(gateway: GatewayProcess, node: 
         peer.send(stream)
         assert peer.outcomes(len(payloads)) == dict.fromkeys(range(len(payloads)), "accepted")
         peer.consumer(node, credit=len(payloads))
-        assert [each.payload for each in peer.receive(len(payloads))] == payloads
+        assert [event.payload for event in peer.receive(len(payloads))] == payloads
 
 
 def test_runs_of_two_links_do_not_mix(gateway: GatewayProcess, node: str) -> None:
@@ -48,9 +48,9 @@ def test_runs_of_two_links_do_not_mix(gateway: GatewayProcess, node: str) -> Non
         peer.publisher(f"{node}.other", handle=2)
         halves = SHORT[:20], SHORT[20:]
         numbers = iter(range(40))
-        stream = b"".join(frames.transfer(next(numbers), each) for each in halves[0][:10])
-        stream += b"".join(frames.transfer(next(numbers), each, handle=2) for each in halves[1])
-        stream += b"".join(frames.transfer(next(numbers), each) for each in halves[0][10:])
+        stream = b"".join(frames.transfer(next(numbers), message) for message in halves[0][:10])
+        stream += b"".join(frames.transfer(next(numbers), message, handle=2) for message in halves[1])
+        stream += b"".join(frames.transfer(next(numbers), message) for message in halves[0][10:])
         peer.send(stream)
         assert len(peer.outcomes(40)) == 40
         peer.consumer(node)
@@ -69,7 +69,7 @@ def test_what_comes_settled_in_a_run_is_stored(gateway: GatewayProcess, node: st
         peer.publisher(node, mode=1)
         peer.publish(*SHORT, settled=True)
         peer.consumer(node, credit=40)
-        assert [each.payload for each in peer.receive(40)] == SHORT
+        assert [event.payload for event in peer.receive(40)] == SHORT
 
 
 @pytest.mark.requirement("P-4")
@@ -97,19 +97,19 @@ def test_a_tag_of_more_than_32_octets_ends_its_link_and_no_other(
         others = [next(numbers) for _ in range(before + 1)]
         stream += b"".join(transfer(number, longest, 2) for number in others)
         peer.send(stream)
-        said: dict[int, str | None] = {}
+        states: dict[int, str | None] = {}
         condition = ""
-        while len(said) < len(good + others) or not condition:
+        while len(states) < len(good + others) or not condition:
             (seen,) = peer.frames(1)
             if seen.name == "detach":
                 assert seen.field(0) == peer.gateway_handles[0]
                 condition = str(seen.condition)
             elif seen.name == "disposition":
                 last = seen.field(1) if seen.field(2) is None else seen.field(2)
-                said.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
+                states.update(dict.fromkeys(range(seen.field(1), last + 1), seen.state))
             else:
                 assert seen.name == "flow", seen
-            if condition and set(said) >= set(others):
+            if condition and set(states) >= set(others):
                 break
         assert condition == "amqp:invalid-field"
-        assert set(said) <= {*good, *others} and set(said.values()) == {"accepted"}
+        assert set(states) <= {*good, *others} and set(states.values()) == {"accepted"}

@@ -24,8 +24,8 @@ def test_X_3_an_outcome_is_settled_when_its_publisher_has_settled(
     gateway: GatewayProcess, documented: GatewayProcess, node: str, count: int
 ) -> None:
     """One by one, and in runs."""
-    for each in (gateway, documented):
-        with Peer(each.port) as peer:
+    for server in (gateway, documented):
+        with Peer(server.port) as peer:
             peer.publisher(node, mode=0, rcv=SECOND)
             numbers = peer.publish(*[MESSAGE] * count)
             assert peer.dispositions(count) == dict.fromkeys(numbers, ("accepted", False))
@@ -110,13 +110,13 @@ def test_what_is_posted_is_settled_by_its_publisher_when_it_has_been_discharged(
         peer.publisher(node, rcv=SECOND)
         transaction = peer.declare()
         numbers = peer.post(transaction, MESSAGE, b"", MESSAGE)
-        said = dict(zip(numbers, ("accepted", "rejected:amqp:precondition-failed", "accepted"), strict=True))
-        assert peer.dispositions(3) == {number: (f"transactional {state}", False) for number, state in said.items()}
+        states = dict(zip(numbers, ("accepted", "rejected:amqp:precondition-failed", "accepted"), strict=True))
+        assert peer.dispositions(3) == {number: (f"transactional {state}", False) for number, state in states.items()}
         last = peer.number()
         peer.send(frames.discharge(last, transaction))
         assert peer.dispositions(4) == {
             last: ("accepted", True),
-            **{number: (state, False) for number, state in said.items()},
+            **{number: (state, False) for number, state in states.items()},
         }
         settle(peer, numbers)
         assert len(peer.there(node, 2)) == 2

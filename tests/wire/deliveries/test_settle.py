@@ -92,7 +92,7 @@ def test_S_A1_I_2_settled_without_a_state_is_the_default_outcome(
         (seen,) = given(gateway, peer, "queue", node, default=outcome)
         peer.settle([seen.field(1)], None)
         got = left(gateway, peer, "queue", node, 0 if again is None else 1)
-        assert [count_and_first(each) for each in got] == ([] if again is None else [again])
+        assert [count_and_first(event) for event in got] == ([] if again is None else [again])
 
 
 @pytest.mark.requirement("G-3", "S-1")
@@ -103,7 +103,7 @@ def test_G_3_what_a_lost_link_leaves_is_the_default_outcome(gateway: GatewayProc
     with Peer(gateway.port) as peer:
         given(gateway, peer, "queue", node, default=outcome)
         got = left(gateway, peer, "queue", node, 0 if again is None else 1)
-        assert [count_and_first(each) for each in got] == ([] if again is None else [(0, False)])
+        assert [count_and_first(event) for event in got] == ([] if again is None else [(0, False)])
 
 
 AGAIN = {
@@ -237,32 +237,32 @@ def test_X_1_R_5_sent_settled_is_done_when_it_is_sent(gateway: GatewayProcess, n
 
 @pytest.mark.requirement("G-1", "K-4")
 def test_G_1_K_4_competing_consumers_share_a_queue(gateway: GatewayProcess, node: str) -> None:
-    with Peer(gateway.port) as one, Peer(gateway.port) as two:
-        one.publisher(node)
-        one.consumer(node, credit=10)
+    with Peer(gateway.port) as first, Peer(gateway.port) as two:
+        first.publisher(node)
+        first.consumer(node, credit=10)
         two.consumer(node, credit=10)
-        one.stored(node, *[frames.message(b"%d" % number) for number in range(20)])
-        got = [{seen.payload for seen in peer.receive(10)} for peer in (one, two)]
+        first.stored(node, *[frames.message(b"%d" % number) for number in range(20)])
+        got = [{seen.payload for seen in peer.receive(10)} for peer in (first, two)]
         assert not got[0] & got[1]
         assert len(got[0] | got[1]) == 20
-        one.nothing()
+        first.nothing()
         two.nothing()
-        one.close()
+        first.close()
         two.credit(10)
         assert {without_header(seen.payload) for seen in two.receive(10)} == got[0]
 
 
 @pytest.mark.requirement("K-4")
 def test_K_4_every_subscriber_of_a_channel_gets_a_copy(gateway: GatewayProcess, node: str) -> None:
-    with Peer(gateway.port) as one, Peer(gateway.port) as two:
-        one.publisher(node, "channel")
-        one.stored(node, frames.message(b"before"), kind="channel")
-        one.consumer(node, credit=10)
+    with Peer(gateway.port) as first, Peer(gateway.port) as two:
+        first.publisher(node, "channel")
+        first.stored(node, frames.message(b"before"), kind="channel")
+        first.consumer(node, credit=10)
         two.consumer(frames.source(node, DURABLE), credit=10)
-        one.nothing()
+        first.nothing()
         two.nothing()
-        one.stored(node, *[frames.message(b"%d" % number) for number in range(5)], kind="channel")
-        got = [[seen.payload for seen in peer.receive(5)] for peer in (one, two)]
+        first.stored(node, *[frames.message(b"%d" % number) for number in range(5)], kind="channel")
+        got = [[seen.payload for seen in peer.receive(5)] for peer in (first, two)]
         assert got[0] == got[1] == [frames.message(b"%d" % number) for number in range(5)]
 
 

@@ -118,7 +118,7 @@ def test_what_is_rolled_back_is_settled_without_an_outcome(peer: Transacting, no
     [posted] = peer.post(transaction, ONE)
     assert peer.dispositions(1) == {posted: ("transactional accepted", False)}
     assert peer.discharge(transaction, fail=True) == "accepted"
-    for seen in [each for each in peer.seen if each.name == "disposition"]:
+    for seen in [frame for frame in peer.seen if frame.name == "disposition"]:
         assert seen.state is None, seen
     peer.there(node, 0)
 
@@ -128,15 +128,15 @@ def test_what_is_rolled_back_is_settled_without_an_outcome(peer: Transacting, no
 
 def told_of(peer: Peer, count: int) -> dict[int, dict[str, object]]:
     """The info map of the error of each rejected delivery; inside a transactional state as well."""
-    said: dict[int, dict[str, object]] = {}
-    while len(said) < count:
+    errors: dict[int, dict[str, object]] = {}
+    while len(errors) < count:
         seen = peer.expect("disposition")
         last = seen.field(1) if seen.field(2) is None else seen.field(2)
         assert last == seen.field(1), "one error for each delivery"
         state = seen.field(4)
         outcome = state.value[1] if state.descriptor == 0x34 else state
-        said[last] = {str(key): value for key, value in outcome.value[0].value[2].pairs}
-    return said
+        errors[last] = {str(key): value for key, value in outcome.value[0].value[2].pairs}
+    return errors
 
 
 def test_D5_every_error_of_the_relay_names_its_message(gateway: GatewayProcess, node: str) -> None:
@@ -146,13 +146,13 @@ def test_D5_every_error_of_the_relay_names_its_message(gateway: GatewayProcess, 
         peer.expect("attach")
         nowhere = frames.message_to(f"no-such-{node}")
         numbers = peer.publish(nowhere, nowhere, nowhere, handle=2)
-        said = told_of(peer, 3)
-        assert {number: info["delivery-tag"] for number, info in said.items()} == {n: b"%d" % n for n in numbers}
-        assert all(info["rule"] for info in said.values())
+        errors = told_of(peer, 3)
+        assert {number: info["delivery-tag"] for number, info in errors.items()} == {n: b"%d" % n for n in numbers}
+        assert all(info["rule"] for info in errors.values())
         transaction = peer.begun()
         numbers = peer.post(transaction, nowhere, nowhere, handle=2)
-        said = told_of(peer, 2)
-        assert {number: info["delivery-tag"] for number, info in said.items()} == {n: b"%d" % n for n in numbers}
+        errors = told_of(peer, 2)
+        assert {number: info["delivery-tag"] for number, info in errors.items()} == {n: b"%d" % n for n in numbers}
 
 
 LARGE = frames.message(b"x" * 6000)  # the gateway takes 5,000
@@ -176,8 +176,8 @@ def test_D5_a_fault_in_a_message_names_it_at_the_relay_only(what: str, to: str) 
     if what in ("in-parts", "contradicting"):
         later = [UInt(0), UInt(9) if what == "contradicting" else None]
         pieces = [frames.transfer(1, message[:3000], more=True), frames.frame(frames.TRANSFER, later, message[3000:])]
-    said = peer.say(frames.transfer(0, frames.message_to("q")), *pieces)
-    [detached] = [seen for seen in said if seen.name == "detach"]
+    reply = peer.say(frames.transfer(0, frames.message_to("q")), *pieces)
+    [detached] = [seen for seen in reply if seen.name == "detach"]
     assert detached.condition == condition
     assert info(detached) == ({"delivery-tag": b"1"} if to == "relay" else {})
 

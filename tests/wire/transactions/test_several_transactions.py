@@ -33,7 +33,7 @@ def _several(peer: Transacting, node: str) -> None:
     first, second = peer.begun(), peer.declare()
     assert first != second
     peer.consumer(node, credit=2)
-    given = [each.field(1) for each in peer.receive(2)]
+    given = [event.field(1) for event in peer.receive(2)]
     for transaction, number in zip((first, second), given, strict=True):
         peer.retire(transaction, number)
         peer.promised(*peer.post(transaction, ONE, ONE))

@@ -53,10 +53,10 @@ def test_W_5_an_outcome_for_a_delivery_that_is_gone_fails_the_discharge(
         peer.control()
         transaction, another = peer.declare(), peer.declare()
         peer.consumer(node, credit=3)
-        given = [each.field(1) for each in peer.receive(3)]
+        given = [event.field(1) for event in peer.receive(3)]
         left = gone(peer, given, another)
         state = frames.in_transaction(transaction, ACCEPTED)
-        ranges = [(given[0], given[2])] if as_one == "a set" else [(each, each) for each in given]
+        ranges = [(given[0], given[2])] if as_one == "a set" else [(delivery, delivery) for delivery in given]
         stated = [frames.disposition(first, last, state) for first, last in ranges]
         number = peer.number()
         peer.send(*stated, frames.discharge(number, transaction))
@@ -91,7 +91,7 @@ def test_W_5_an_outcome_behind_the_end_of_its_durables_link_fails_the_discharge(
         assert peer.until_told([], number)[number] == ROLLED_BACK
         if shared:
             other.credit(1)
-            assert [each.payload for each in other.receive(1)] == [ONE]
+            assert [event.payload for event in other.receive(1)] == [ONE]
 
 
 @pytest.mark.requirement("W-5")
@@ -101,7 +101,7 @@ def test_W_5_the_same_again_in_the_same_transaction_is_carried_out(gateway: Gate
         peer.stored(node, ONE, ONE, ONE)
         transaction = peer.begun()
         peer.consumer(node, credit=3)
-        given = [each.field(1) for each in peer.receive(3)]
+        given = [event.field(1) for event in peer.receive(3)]
         peer.retire(transaction, given[0])
         peer.retire(transaction, given[0])
         peer.send(frames.disposition(given[0], given[2], frames.in_transaction(transaction, ACCEPTED), settled=False))
@@ -130,10 +130,10 @@ def test_W_5_many_outcomes_of_two_transactions_are_each_counted_in_its_own(gatew
         peer.control()
         torn, whole = peer.declare(), peer.declare()
         peer.consumer(node, credit=40)
-        given = [each.field(1) for each in peer.receive(40)]
+        given = [event.field(1) for event in peer.receive(40)]
         peer.settle(given[7:8], ACCEPTED)
-        said = [frames.in_transaction(each, ACCEPTED) for each in (torn, whole)]
-        peer.send(*(frames.disposition(each, each, said[at // 10 % 2]) for at, each in enumerate(given)))
+        states = [frames.in_transaction(txn, ACCEPTED) for txn in (torn, whole)]
+        peer.send(*(frames.disposition(number, number, states[at // 10 % 2]) for at, number in enumerate(given)))
         assert peer.discharge(whole) == "accepted"
         assert peer.discharge(torn) == ROLLED_BACK
         peer.send(frames.close())
@@ -151,7 +151,7 @@ def test_a_set_over_two_links_is_carried_out(gateway: GatewayProcess, node: str)
         peer.consumer(f"{node}.second", handle=2, name="second")
         peer.credit(2)
         peer.credit(1, handle=2)
-        given = sorted(each.field(1) for handle, count in ((1, 2), (2, 1)) for each in peer.receive(count, handle))
+        given = sorted(event.field(1) for handle, count in ((1, 2), (2, 1)) for event in peer.receive(count, handle))
         peer.send(frames.disposition(given[0], given[-1], frames.in_transaction(transaction, ACCEPTED)))
         assert peer.discharge(transaction) == "accepted"
         peer.there(node, 0)
@@ -175,7 +175,7 @@ def test_W_5_an_outcome_that_ends_its_link_fails_the_discharge(
         peer.stored(node, ONE, ONE)
         transaction = peer.begun()
         peer.consumer(frames.source(node, outcomes=["accepted"]), credit=2)
-        given = [each.field(1) for each in peer.receive(2)]
+        given = [event.field(1) for event in peer.receive(2)]
         peer.retire(transaction, given[0])
         peer.retire(transaction, given[1], outcome=outcome)
         assert peer.detached(1) == condition
@@ -193,7 +193,7 @@ def test_W_5_more_outcomes_than_a_transaction_takes_fail_the_discharge(
             peer.stored("any.orders", ONE, ONE, ONE)
             transaction = peer.begun()
             peer.consumer("any.orders", credit=3)
-            given = [each.field(1) for each in peer.receive(3)]
+            given = [event.field(1) for event in peer.receive(3)]
             for number in given:
                 peer.retire(transaction, number)
             assert peer.detached(1) == "amqp:resource-limit-exceeded"

@@ -40,7 +40,7 @@ def test_T_C1_to_T_C5_a_coordinator_offers_what_is_held_and_nothing_else(peer: T
     target = attached.field(6)
     assert target.descriptor == 0x30
     several = ["amqp:multi-txns-per-ssn"] if peer.settles else []
-    assert [str(each) for each in target.value[0].items] == ["amqp:local-transactions", *several]
+    assert [str(capability) for capability in target.value[0].items] == ["amqp:local-transactions", *several]
 
 
 def test_1_3_F_version_9_9_refuses_the_coordinator(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -98,7 +98,7 @@ def test_W_21_descriptors_may_be_symbolic(peer: Transacting, node: str) -> None:
 
 @pytest.mark.requirement("W-12")
 @pytest.mark.parametrize(
-    ("said", "condition"),
+    ("octets", "condition"),
     [
         (frames.declare(0, settled=True), "amqp:not-allowed"),
         (frames.request(0, request(0x77, [])), "amqp:invalid-field"),
@@ -106,9 +106,9 @@ def test_W_21_descriptors_may_be_symbolic(peer: Transacting, node: str) -> None:
     ],
     ids=["W-12-presettled", "neither", "no-message"],
 )
-def test_what_is_no_request_ends_the_control_link(peer: Transacting, said: bytes, condition: str) -> None:
+def test_what_is_no_request_ends_the_control_link(peer: Transacting, octets: bytes, condition: str) -> None:
     peer.control()
-    peer.send(said)
+    peer.send(octets)
     assert peer.detached(CONTROL) == condition
 
 
@@ -196,10 +196,10 @@ def test_P_A2_W_4_what_yields_no_event_is_rejected_inside_and_settled_once(peer:
     peer.publisher(node)
     transaction = peer.begun()
     bad, good = *peer.post(transaction, b""), *peer.post(transaction, ONE)
-    said = {bad: "rejected:amqp:precondition-failed", good: "accepted"}
-    assert peer.dispositions(2) == {number: (f"transactional {state}", peer.settles) for number, state in said.items()}
+    ends = {bad: "rejected:amqp:precondition-failed", good: "accepted"}
+    assert peer.dispositions(2) == {number: (f"transactional {state}", peer.settles) for number, state in ends.items()}
     assert peer.discharge(transaction) == "accepted"
-    late = {} if peer.settles else {number: (state, True) for number, state in said.items()}
+    late = {} if peer.settles else {number: (state, True) for number, state in ends.items()}
     assert peer.dispositions(len(late)) == late
     peer.nothing()
     assert len(peer.there(node, 1)) == 1
@@ -221,12 +221,12 @@ def test_the_order_of_a_link_holds_across_its_transaction(peer: Transacting, nod
     transaction = peer.begun()
     state = frames.in_transaction(transaction)
     numbers = [peer.number() for _ in range(8)]
-    said = [frames.message(b"%d" % at) for at in range(7)]
+    messages = [frames.message(b"%d" % at) for at in range(7)]
     peer.send(
-        *(frames.transfer(numbers[at], said[at]) for at in range(3)),
-        *(frames.transfer(numbers[at], said[at], state=state) for at in (3, 4)),
+        *(frames.transfer(numbers[at], messages[at]) for at in range(3)),
+        *(frames.transfer(numbers[at], messages[at], state=state) for at in (3, 4)),
         frames.discharge(numbers[5], transaction),
-        *(frames.transfer(numbers[at + 1], said[at]) for at in (5, 6)),
+        *(frames.transfer(numbers[at + 1], messages[at]) for at in (5, 6)),
     )
     wanted = dict.fromkeys(numbers, ("accepted", True))
     if peer.settles:
@@ -234,7 +234,7 @@ def test_the_order_of_a_link_holds_across_its_transaction(peer: Transacting, nod
     final: dict[int, tuple[str | None, bool]] = {}
     while final != wanted:
         final.update(peer.dispositions(1))
-    assert [event.payload for event in peer.there(node, 7)] == said
+    assert [event.payload for event in peer.there(node, 7)] == messages
 
 
 # -- retiring

@@ -175,11 +175,11 @@ class Line:
     def realms(self) -> str:
         """On which realms the scenarios run besides the scripted one, and why some of them cannot there."""
         reasons = {kind: scripted_only(self.row, self.profile, kind) for kind in REALMS}
-        said = [kind for kind in REALMS if len(reasons[kind]) < len(self.scenarios)]
+        parts = [kind for kind in REALMS if len(reasons[kind]) < len(self.scenarios)]
         for kind, why in reasons.items():
             part = ", in part" if 0 < len(why) < len(self.scenarios) else ""
-            said += [f"scripted only on {kind}{part}: {each}" for each in dict.fromkeys(why)]
-        return "; ".join(said)
+            parts += [f"scripted only on {kind}{part}: {reason}" for reason in dict.fromkeys(why)]
+        return "; ".join(parts)
 
     @property
     def test(self) -> str:
@@ -276,9 +276,9 @@ def _tables_of(row: str) -> tuple[str, ...]:
 
 def _asked_rules(line: Line, tables: TableSet) -> list[str]:
     """What leaves no outcome record of its own is asked for."""
-    asked = TRANSACTION_RULES.get(line.row[:3] if line.row.startswith("T-C") else line.row, ())
-    if asked and line.profile != "um-9.9":
-        return [f"{name}.{rule}" for name, rule in _decided(line.row, asked, tables)]
+    rules = TRANSACTION_RULES.get(line.row[:3] if line.row.startswith("T-C") else line.row, ())
+    if rules and line.profile != "um-9.9":
+        return [f"{name}.{rule}" for name, rule in _decided(line.row, rules, tables)]
     if line.row.startswith(("T-C", "T-D")):
         facts = {axis: values[0] for axis, values in tables["attach"].axes.items()}
         facts |= {"direction": "publish", "address": "coordinator", "node_kind": "unknown"}

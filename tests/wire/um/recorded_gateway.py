@@ -119,7 +119,7 @@ class RecordedGateway(ScriptedGateway):
         self.answers["subscribe"] = answer
 
     def delete_durables(self) -> None:
-        durables = [one for one in realm_metadata(self.log, self.prefix).durables.values() if one.node == self.channel]
+        durables = [row for row in realm_metadata(self.log, self.prefix).durables.values() if row.node == self.channel]
         for durable in durables:
             self.do(partial(self.realm.delete_durable, durable))
 
@@ -183,8 +183,8 @@ class RefuseKafka(Refuse):
 
     def _is_bound(self, name: str) -> bool:
         """Whether the broker goes by it: it answered before it did."""
-        [found] = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name)]).values()
-        return bool(found.result(60)["message.timestamp.before.max.ms"].value == "0")
+        [config] = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name)]).values()
+        return bool(config.result(60)["message.timestamp.before.max.ms"].value == "0")
 
 
 class _Answers(dict[str, Any]):
@@ -230,11 +230,11 @@ class _Answers(dict[str, Any]):
         self._gateway.until(lambda: self._gateway._realm.node(name) is None)
 
     def clear(self) -> None:
-        said = set(self.values())
-        if said & {"access-denied", "capacity-reached"}:
+        answers = set(self.values())
+        if answers & {"access-denied", "capacity-reached"}:
             self._gateway.change(lambda _: Properties())
-        if "unexpected" in said:
+        if "unexpected" in answers:
             self._gateway.refuse.end()
-        if "not-found" in said and "subscribe" in self:
+        if "not-found" in answers and "subscribe" in self:
             self._gateway.make(self._gateway.channel, "channel")
         super().clear()

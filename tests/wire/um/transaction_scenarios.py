@@ -14,11 +14,11 @@ def offered(capability: str, wanted: bool) -> Scenario:
     """Asked for, it is offered or it is not."""
 
     def scenario(gateway: ScriptedGateway, _: Expected) -> None:
-        asked = Array(0xA3, [Symbol(capability), Symbol("amqp:local-transactions")])
+        capabilities = Array(0xA3, [Symbol(capability), Symbol("amqp:local-transactions")])
         with Transacting(gateway.port) as peer:
-            peer.send(frames.attach_sender(Described(ULong(0x30), [asked]), 7))
-            said = [str(each) for each in peer.expect("attach").field(6).value[0].items]
-            assert (capability in said) is wanted, said
+            peer.send(frames.attach_sender(Described(ULong(0x30), [capabilities]), 7))
+            offers = [str(symbol) for symbol in peer.expect("attach").field(6).value[0].items]
+            assert (capability in offers) is wanted, offers
 
     return scenario
 
@@ -40,7 +40,7 @@ def discharged_in_vain(gateway: ScriptedGateway, _: Expected) -> None:
 
 
 def _discharge(gateway: ScriptedGateway, *cases: tuple[str, bool, str, list[str]]) -> None:
-    for answer, fail, said, calls in cases:
+    for answer, fail, outcome, calls in cases:
         with Transacting(gateway.port) as peer:
             peer.publisher(gateway.queue)
             transaction = peer.begun()
@@ -48,7 +48,7 @@ def _discharge(gateway: ScriptedGateway, *cases: tuple[str, bool, str, list[str]
             peer.dispositions(1)
             gateway.realm.calls.clear()
             gateway.realm.answers["commit"] = answer
-            assert peer.discharge(transaction, fail) == said
+            assert peer.discharge(transaction, fail) == outcome
             assert gateway.realm.calls == calls
 
 

@@ -38,9 +38,9 @@ def _open(watch: Watch, count: int) -> Iterator[list[socket.socket]]:
         yield [opened.enter_context(socket.create_connection((host, int(port)), timeout=HANG_S)) for _ in range(count)]
 
 
-def _is_closed(one: socket.socket) -> bool:
+def _is_closed(client: socket.socket) -> bool:
     try:
-        return one.recv(1) == b""
+        return client.recv(1) == b""
     except ConnectionResetError:
         return True
 
@@ -53,8 +53,8 @@ def test_unfinished_requests_keep_no_probe_out_and_go_in_their_order(
     site = AdminSite({probe: hello})
     try:
         with _open(site.watch, 2 * ADMIN_HEADS) as unfinished:
-            for one in unfinished:
-                one.sendall(b"GET /livez HTTP/1.1\r\n")
+            for client in unfinished:
+                client.sendall(b"GET /livez HTTP/1.1\r\n")
             assert site.watch.say(GET % probe.encode()).endswith(b"hello\n")
             assert all(map(_is_closed, unfinished[: ADMIN_HEADS + 1])), "those that came first gave way"
     finally:
@@ -82,13 +82,13 @@ def test_one_request_too_many_is_closed_and_a_probe_is_answered_beside_them() ->
     site = AdminSite({"/slow": slow, "/livez": hello})
     try:
         with _open(site.watch, ADMIN_CONNECTIONS) as waiting:
-            for one in waiting:
-                one.sendall(GET % b"/slow")
+            for client in waiting:
+                client.sendall(GET % b"/slow")
             until(lambda: len(begun) == ADMIN_CONNECTIONS, "the requests to begin")
             assert site.watch.say(GET % b"/slow") in (b"", b"(reset)")
             assert site.watch.say(GET % b"/livez").endswith(b"hello\n")
             go_on.set()
-            assert all(one.recv(1000).endswith(b"hello\n") for one in waiting)
+            assert all(client.recv(1000).endswith(b"hello\n") for client in waiting)
     finally:
         go_on.set()
         site.close()
@@ -96,7 +96,7 @@ def test_one_request_too_many_is_closed_and_a_probe_is_answered_beside_them() ->
 
 def test_probes_that_stay_connected_keep_no_other_out(watch: Watch) -> None:
     with _open(watch, 2 * ADMIN_PROBES) as staying:
-        for one in staying:
-            one.sendall(GET % b"/livez")
-            assert one.recv(1000).endswith(b"hello\n")
+        for client in staying:
+            client.sendall(GET % b"/livez")
+            assert client.recv(1000).endswith(b"hello\n")
         assert watch.say(GET % b"/livez").endswith(b"hello\n")

@@ -48,7 +48,7 @@ def arm(point: str, batch: int) -> None:
 
 
 if __name__ == "__main__":
-    said, _, at = os.environ.get(VARIABLE, "").partition(":")
-    if said:
-        arm(said, int(at))
+    moment, _, at = os.environ.get(VARIABLE, "").partition(":")
+    if moment:
+        arm(moment, int(at))
     sys.exit(main())

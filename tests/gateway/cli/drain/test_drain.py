@@ -138,8 +138,8 @@ def test_messages_without_an_id_are_stored_again_and_counted(
     killed(old, new, "q.nameless", "stored:1")
     code, output, _ = drain("q.nameless")
     assert (code, output["known"], output["doubtful"]) == (0, 0, 50)
-    found = Counter(body_of(each) for each in taken(new.address, "q.nameless"))
-    assert found == Counter({str(n): 3 if n < 50 else 2 for n in range(100)}), "the duplicates are those that it counts"
+    tally = Counter(body_of(message) for message in taken(new.address, "q.nameless"))
+    assert tally == Counter({str(n): 3 if n < 50 else 2 for n in range(100)}), "the duplicates are those that it counts"
 
 
 def test_several_nodes_get_every_message(old: GatewayProcess, new: GatewayProcess, drain: Any) -> None:

@@ -33,8 +33,8 @@ def arguments(**given: Any) -> Namespace:
 
 
 def test_the_time_that_is_read_is_of_whole_steps() -> None:
-    asked = asked_of(arguments(), NOW_US)
-    assert (asked.step, asked.minutes, asked.since_us % 60_000_000) == ("minute", 61, 0)
+    window = asked_of(arguments(), NOW_US)
+    assert (window.step, window.minutes, window.since_us % 60_000_000) == ("minute", 61, 0)
     steps = [asked_of(arguments(since=NOW_US - hours * HOUR_US), NOW_US).step for hours in (1, 3, 12, 24, 300)]
     assert steps == ["minute", "5min", "15min", "hour", "hour"]
     hours = asked_of(arguments(since=NOW_US - 90 * 60_000_000, by="hour"), NOW_US)
@@ -47,8 +47,8 @@ def test_the_time_that_is_read_is_of_whole_steps() -> None:
 
 def line_of(text: str, title: str) -> list[str]:
     """The numbers of a line that begins so."""
-    [found] = re.findall(rf"^{re.escape(title)} +(.*)$", text, re.MULTILINE)
-    return str(found).split()
+    [numbers] = re.findall(rf"^{re.escape(title)} +(.*)$", text, re.MULTILINE)
+    return str(numbers).split()
 
 
 def test_a_night_with_a_kill_is_read(new_gateway: StartGateway, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +86,9 @@ def test_a_night_with_a_kill_is_read(new_gateway: StartGateway, run: Run, monkey
     twice = ("--gateway", url.replace("127.0.0.1", "localhost"), "--gateway", "http://127.0.0.1:1")
     code, text, complaint = shown(*twice, "--json")
     assert code == 1 and "http://127.0.0.1:1 does not answer" in complaint
-    one, silent = json.loads(text)["gateways"]
-    assert sum(entry[3] for each in one["history"] for entry in each["deliveries"]) == 5, "one realm, counted once"
-    assert [each["why"] for each in one["gaps"]] == ["not kept", "killed"] and one["known_us"]
+    reply, silent = json.loads(text)["gateways"]
+    assert sum(entry[3] for row in reply["history"] for entry in row["deliveries"]) == 5, "one realm, counted once"
+    assert [gap["why"] for gap in reply["gaps"]] == ["not kept", "killed"] and reply["known_us"]
     assert silent["problem"] and silent["history"] == []
 
     monkeypatch.setattr(history, "PAGES", 1)

@@ -46,7 +46,7 @@ def test_problems_are_reported_with_an_exit_code(new_gateway: StartGateway, tmp_
     assert code == 2 and "Connection refused" in words
     manifest = {"verdict": "not clean", "sentence": "4 lost writes.", "classes": [{"class": "P1", "count": 4}]}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    found: dict[str, Any] = json.loads(realmgate(*here, "--json", "--reports", str(tmp_path))[1])
-    assert [each["kind"] for each in found["problems"]] == ["reconciliation", "node-unknown"], "what may lose is first"
-    assert found["sentence"] == "2 problems are open; 1 may lose messages."
-    assert found["gateways"][0]["state"] == "ready"
+    report: dict[str, Any] = json.loads(realmgate(*here, "--json", "--reports", str(tmp_path))[1])
+    assert [row["kind"] for row in report["problems"]] == ["reconciliation", "node-unknown"], "what may lose is first"
+    assert report["sentence"] == "2 problems are open; 1 may lose messages."
+    assert report["gateways"][0]["state"] == "ready"

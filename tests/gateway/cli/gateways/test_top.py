@@ -37,7 +37,7 @@ def row(number: str, node: str | None, direction: str, accepted: int, at_us: int
 
 
 def reading(run: str, at_us: int, *rows: dict[str, Any]) -> Reading:
-    return Reading(run, "http://x", "ready", at_us, {each["id"]: each for each in rows})
+    return Reading(run, "http://x", "ready", at_us, {link["id"]: link for link in rows})
 
 
 def test_a_rate_is_a_difference_over_the_time_between() -> None:
@@ -85,8 +85,8 @@ def test_what_happens_between_two_readings_of_a_gateway(new_gateway: StartGatewa
             receiver.receive()
             receiver.accept()
         end = time.monotonic() + DEADLINE_S
-        while (found := accepted(watch)) != {"publish": wanted[0], "subscribe": wanted[1]}:
-            assert time.monotonic() < end, found
+        while (counts := accepted(watch)) != {"publish": wanted[0], "subscribe": wanted[1]}:
+            assert time.monotonic() < end, counts
             connection.container.process()
 
     try:

@@ -45,7 +45,7 @@ def test_artemis(capsys: pytest.CaptureFixture[str], run: Run, tmp_path: Path) -
     file = HERE / "shop-broker.xml"
     code, nodes, text, err = imported(capsys, "artemis", file)
     assert code == 0
-    found = named(nodes)
+    entries = named(nodes)
     common = {"attempts": 10, "dead-letter": "DLQ"}
     orders = {
         "kind": "queue",
@@ -58,15 +58,15 @@ def test_artemis(capsys: pytest.CaptureFixture[str], run: Run, tmp_path: Path) -
         "honour-capacity": True,
         "acl": [{"who": "group:clerks", "allow": ["subscribe"]}, {"who": "group:shop", "allow": ["publish"]}],
     }
-    assert found["orders.eu"] == {"name": "orders.eu", **orders}, "-1 attempts are no end"
+    assert entries["orders.eu"] == {"name": "orders.eu", **orders}, "-1 attempts are no end"
     us = {"attempts": 3, "capacity-events": 100, "type": "reliable"}
-    assert found["orders.us"] == {"name": "orders.us", **orders, **us}
+    assert entries["orders.us"] == {"name": "orders.us", **orders, **us}
     others = [
         {"who": "group:apps", "allow": ["publish", "subscribe"]},
         {"who": "group:ops", "allow": ["durable", "peek", "publish", "subscribe"]},
     ]
-    assert found["news"] == {"name": "news", "kind": "channel", **common, "acl": others}
-    assert found["DLQ"] == {"name": "DLQ", "kind": "queue", "attempts": 10, "acl": others}
+    assert entries["news"] == {"name": "news", "kind": "channel", **common, "acl": others}
+    assert entries["DLQ"] == {"name": "DLQ", "kind": "queue", "attempts": 10, "acl": others}
     assert nodes[0]["realm"]["acl"] == [
         {"who": "group:apps", "allow": ["temporary"]},
         {"who": "group:ops", "allow": ["manage", "temporary"]},
@@ -293,8 +293,8 @@ def test_rabbitmq(capsys: pytest.CaptureFixture[str], run: Run, tmp_path: Path) 
     code, nodes, text, err = imported(capsys, "rabbitmq", file)
     assert code == 0
     assert nodes[0]["realm"]["acl"] == [{"who": "user:ann", "allow": sorted(ALL)}]
-    found = named(nodes)
-    assert found["orders"] == {
+    entries = named(nodes)
+    assert entries["orders"] == {
         "name": "orders",
         "kind": "queue",
         "ttl": "5000ms",
@@ -303,11 +303,11 @@ def test_rabbitmq(capsys: pytest.CaptureFixture[str], run: Run, tmp_path: Path) 
         "dead-letter": "dead",
         "acl": [{"who": "user:shop", "allow": ["publish"]}],
     }, "the smaller time to live, and the queue that the exchange for dead letters reaches"
-    assert found["limited"] == {"name": "limited", "kind": "queue", "attempts": 5}
-    assert found["dead"] == {"name": "dead", "kind": "queue", "type": "reliable"}
-    assert found["news"] == {"name": "news", "kind": "channel"}
-    assert found["astray"] == {"name": "astray", "kind": "queue"}
-    assert set(found) == {"orders", "limited", "dead", "astray", "news"}
+    assert entries["limited"] == {"name": "limited", "kind": "queue", "attempts": 5}
+    assert entries["dead"] == {"name": "dead", "kind": "queue", "type": "reliable"}
+    assert entries["news"] == {"name": "news", "kind": "channel"}
+    assert entries["astray"] == {"name": "astray", "kind": "queue"}
+    assert set(entries) == {"orders", "limited", "dead", "astray", "news"}
     assert "create queue limited: attempts 5" in applies(run, text, tmp_path)
     for note in (
         f"{file}: dead letters of queue astray go to exchange nowhere, from there to no queue;",

@@ -158,15 +158,15 @@ def news_where_memory_ends(library: Any, seed: int) -> None:
     for allocations in range(4):
         library.fake_say(FAILED, 0, 1, b"dead")
         library.fake_end_memory_after(allocations)
-        said: list[KafkaError] = []
-        while not said:
+        errors: list[KafkaError] = []
+        while not errors:
             try:
                 producer.poll()
             except KafkaException as error:
-                said.append(error.args[0])
+                errors.append(error.args[0])
             except MemoryError:
                 continue
-        assert said[0].code() == KafkaError._FATAL
+        assert errors[0].code() == KafkaError._FATAL
 
 
 RUNS = {run.__name__: run for run in (in_any_order, with_refusals, where_memory_ends, news_where_memory_ends)}

@@ -73,14 +73,14 @@ def test_a_claim_of_another_process_is_fenced_by_ours(log: Log, topic: str, kafk
     assert rival.stdout is not None
     assert rival.stdout.readline() == "stored\n"
     log.control.claim(shard)
-    said, _ = rival.communicate("now\n", timeout=HANG_S)
-    assert said == "fenced\n"
+    output, _ = rival.communicate("now\n", timeout=HANG_S)
+    assert output == "fenced\n"
     log.transact(shard, [Write(topic, 0, b"k", b"ours")], None)
     (answer,) = answered(log, 1)
     assert answer.failure is None
     deadline = time.monotonic() + HANG_S
-    while (found := log.control.read_range(topic, 0, 0, 10).values) != [b"first", b"ours"]:
-        assert found == [b"first"], "Kafka may show what is committed a little late"
+    while (values := log.control.read_range(topic, 0, 0, 10).values) != [b"first", b"ours"]:
+        assert values == [b"first"], "Kafka may show what is committed a little late"
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -91,9 +91,9 @@ def test_more_than_the_clients_queue_holds_waits_in_order(topic: str, kafka_boot
         log.append(Append(topic, 0, [b"k"] * 3000, [b"%d" % number for number in range(start, start + 3000)]))
     answers = answered(log, 30_000)
     assert all(answer.failure is None for answer in answers)
-    found = log.control.read_range(topic, 0, 0, 40_000)
-    assert found.values == [b"%d" % number for number in range(30_000)]
-    assert found.offsets == [offset for answer in answers for offset in answer.offsets]
+    records = log.control.read_range(topic, 0, 0, 40_000)
+    assert records.values == [b"%d" % number for number in range(30_000)]
+    assert records.offsets == [offset for answer in answers for offset in answer.offsets]
     log.close()
 
 
@@ -115,10 +115,10 @@ def test_event_topics_are_kept_for_ever_and_compacted_ones_compacted(
     log.control.create_topics([TopicSpec(f"{topic}.c", compacted=True)])
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     wanted = [ConfigResource(ResourceType.TOPIC, name) for name in (topic, f"{topic}.c")]
-    found = {resource.name: future.result(10.0) for resource, future in admin.describe_configs(wanted).items()}
-    assert found[topic]["retention.ms"].value == "-1"
-    assert found[topic]["cleanup.policy"].value == "delete"
-    assert found[f"{topic}.c"]["cleanup.policy"].value == "compact"
+    configs = {resource.name: future.result(10.0) for resource, future in admin.describe_configs(wanted).items()}
+    assert configs[topic]["retention.ms"].value == "-1"
+    assert configs[topic]["cleanup.policy"].value == "delete"
+    assert configs[f"{topic}.c"]["cleanup.policy"].value == "compact"
 
 
 def test_an_aborted_transaction_leaves_a_gap_and_no_record(log: Log, topic: str) -> None:
@@ -130,13 +130,13 @@ def test_an_aborted_transaction_leaves_a_gap_and_no_record(log: Log, topic: str)
     assert answer.failure.cause == "not-found"
     log.transact(shard, [Write(topic, 0, b"k", b"kept")], None)
     (answer,) = answered(log, 1)
-    found, deadline = log.control.read_range(topic, 0, 0, 10), time.monotonic() + HANG_S
-    while not found.values and time.monotonic() < deadline:  # Kafka may show what is committed a little late
-        found = log.control.read_range(topic, 0, 0, 10)
-    assert found.values == [b"kept"]
-    assert found.offsets == answer.offsets
-    assert found.offsets[0] > 0
-    assert found.next == log.control.bounds(topic, 0)[1]
+    records, deadline = log.control.read_range(topic, 0, 0, 10), time.monotonic() + HANG_S
+    while not records.values and time.monotonic() < deadline:  # Kafka may show what is committed a little late
+        records = log.control.read_range(topic, 0, 0, 10)
+    assert records.values == [b"kept"]
+    assert records.offsets == answer.offsets
+    assert records.offsets[0] > 0
+    assert records.next == log.control.bounds(topic, 0)[1]
 
 
 def test_without_a_broker_control_calls_are_unavailable_at_their_deadline() -> None:
@@ -180,18 +180,18 @@ def test_a_queue_that_is_full_makes_appends_wait(kafka_bootstrap: str, topic: st
         log.append(Append(topic, 0, [b"k"] * 60, values[at : at + 60]))
     answers = answered(log, len(values))
     assert {answer.failure for answer in answers} == {None}
-    assert [each.split(b";")[0] for each in _values(log, topic)] == [b"%d" % number for number in range(240)]
+    assert [value.split(b";")[0] for value in _values(log, topic)] == [b"%d" % number for number in range(240)]
     log.close()
 
 
 def _values(log: Log, topic: str) -> list[bytes]:
-    found: list[bytes] = []
+    values: list[bytes] = []
     at, end = log.control.bounds(topic, 0)
     while at < end:
         records = log.control.read_range(topic, 0, at, 50)
-        found += [value for value in records.values if value is not None]
+        values += [value for value in records.values if value is not None]
         at = records.next
-    return found
+    return values
 
 
 def test_evidence_outlives_what_is_published() -> None:
@@ -309,7 +309,7 @@ def test_a_launch_is_as_large_as_the_producer_sends_at_once() -> None:
         sizes.append([])
         for offsets, _ in producers[0].flights[sum(map(len, sizes)) :]:
             (lane,) = subject._lanes.values()
-            (flight,) = [each for each in lane.flying if each.offsets is offsets]
+            (flight,) = [candidate for candidate in lane.flying if candidate.offsets is offsets]
             sizes[-1].append(flight.count)
             offsets += range(stored, stored + flight.count)
             stored += flight.count

@@ -171,10 +171,10 @@ def claim_again(log: Log) -> None:
 
 
 def read_all(log: Log, topic: str) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    entries: list[tuple[int, int]] = []
     start, end = log.control.bounds(topic, 0)
     while start < end:
         records = log.control.read_range(topic, 0, start, 10_000)
-        found += [(offset, int(value or b"")) for offset, value in zip(records.offsets, records.values, strict=True)]
+        entries += [(offset, int(value or b"")) for offset, value in zip(records.offsets, records.values, strict=True)]
         start = records.next
-    return found
+    return entries

@@ -51,9 +51,9 @@ def test_a_reader_goes_on_when_its_partition_has_a_leader_again(cluster: list[Br
     read: list[bytes | None] = []
 
     def has_read(count: int) -> bool:
-        found = reader.read(10)
-        assert not isinstance(found, Failure), found
-        read.extend(found[1] if found is not None else ())
+        batch = reader.read(10)
+        assert not isinstance(batch, Failure), batch
+        read.extend(batch[1] if batch is not None else ())
         return len(read) >= count
 
     producer.send("single", b"before", partition=0).get(60)

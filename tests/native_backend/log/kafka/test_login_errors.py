@@ -72,9 +72,9 @@ def test_errors_are_counted_and_logged_seldom(
     for _ in range(100):
         errors.on_error(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
         now_s += 0.5
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2
-    assert told[1] == "kafka: _AUTHENTICATION: invalid credentials (and 59 more such since)"
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 2
+    assert messages[1] == "kafka: _AUTHENTICATION: invalid credentials (and 59 more such since)"
 
 
 def test_the_clients_own_lines_about_it_are_left_out(caplog: pytest.LogCaptureFixture) -> None:

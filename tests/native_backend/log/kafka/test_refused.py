@@ -32,19 +32,19 @@ def log(kafka_bootstrap: str) -> Iterator[Log]:
 
 def outcomes(log: Any, count: int) -> dict[bytes, str]:
     """By value, as many as were appended."""
-    found: dict[bytes, str] = {}
+    causes: dict[bytes, str] = {}
     deadline = time.monotonic() + HANG_S
-    while len(found) < count:
+    while len(causes) < count:
         for answer in log.poll():
             assert isinstance(answer, Appended)
             for index in range(answer.first, answer.first + len(answer.offsets)):
                 value = answer.batch.values[index]
                 assert value is not None
-                assert value not in found, "answered twice"
-                found[value] = answer.failure.cause if answer.failure else "stored"
+                assert value not in causes, "answered twice"
+                causes[value] = answer.failure.cause if answer.failure else "stored"
         assert time.monotonic() < deadline
         time.sleep(log.poll_interval_s)
-    return found
+    return causes
 
 
 @pytest.mark.parametrize("bad", [{1}, {0}, {2}, {0, 1, 2}, {0, 7, 8, 19}, set(range(1, 20))])
@@ -56,7 +56,7 @@ def test_each_record_beside_one_that_the_broker_does_not_take_has_its_own_answer
     request is stored already, its publisher has to send again what was only beside a bad record."""
     name = f"k{uuid.uuid4().hex[:8]}"
     log.control.create_topics([TopicSpec(name, compacted=True)])
-    found: dict[bytes, str] = {}
+    causes: dict[bytes, str] = {}
     sent, step, rounds = list(range(20)), 20 // batches, 0
     while sent:
         rounds += 1
@@ -64,9 +64,9 @@ def test_each_record_beside_one_that_the_broker_does_not_take_has_its_own_answer
         values = [b"%d" % at for at in sent]
         for start in range(0, len(sent), step):
             log.append(Append(name, 0, keys[start : start + step], values[start : start + step]))
-        found |= outcomes(log, len(sent))
-        sent = again(found, sent)
-    assert found == {b"%d" % at: "invalid" if at in bad else "stored" for at in range(20)}
+        causes |= outcomes(log, len(sent))
+        sent = again(causes, sent)
+    assert causes == {b"%d" % at: "invalid" if at in bad else "stored" for at in range(20)}
     log.append(Append(name, 0, [HeadedKey(b"", b"end", (("h", b"v"),))], [b"end"]))
     assert outcomes(log, 1) == {b"end": "stored"}
     kept = log.control.read_range(name, 0, 0, 100).values
@@ -74,10 +74,10 @@ def test_each_record_beside_one_that_the_broker_does_not_take_has_its_own_answer
     assert rounds > 1 or kept == sorted(kept, key=_number), "in order, where nothing was sent again by its publisher"
 
 
-def again(found: dict[bytes, str], sent: list[int]) -> list[int]:
+def again(causes: dict[bytes, str], sent: list[int]) -> list[int]:
     """Those that may be sent again; each of them lies before one that is stored."""
-    unclear = [at for at in sent if found[b"%d" % at] == "unavailable"]
-    stored = [at for at in sent if found[b"%d" % at] == "stored"]
+    unclear = [at for at in sent if causes[b"%d" % at] == "unavailable"]
+    stored = [at for at in sent if causes[b"%d" % at] == "stored"]
     assert not unclear or max(unclear) < max(stored, default=-1), "behind it nothing is stored: it can be told apart"
     return unclear
 
@@ -105,9 +105,9 @@ def test_after_a_transaction_with_a_refused_record_the_next_ones_are_committed(l
     for _ in range(4):
         assert cause(good, beside, bad, beside) == "invalid"
         assert [cause(good), cause(good), cause(good)] == ["stored"] * 3
-    found = log.control.read_range(name, 0, 0, 100).values
-    assert found == [b"good"] * len(found)
-    assert len(found) in (11, 12), "Kafka may show what is committed a little late"
+    values = log.control.read_range(name, 0, 0, 100).values
+    assert values == [b"good"] * len(values)
+    assert len(values) in (11, 12), "Kafka may show what is committed a little late"
 
 
 class Broker:
@@ -165,14 +165,14 @@ def test_what_is_sent_again_keeps_its_order_and_is_stored_once(seed: int) -> Non
         step = source.randint(1, 40)
         subject.append(Append("t", 0, [b"k"] * len(values[start : start + step]), values[start : start + step]))
         start += step
-    found = outcomes(subject, len(values))
-    stored = [value for value in values if found[value] == "stored"]
+    causes = outcomes(subject, len(values))
+    stored = [value for value in values if causes[value] == "stored"]
     assert broker.stored == stored, "in order, once"
-    for value, said in found.items():
+    for value, cause in causes.items():
         if value.startswith(b"+"):
-            assert said in ("stored", "unavailable")
+            assert cause in ("stored", "unavailable")
         else:
-            assert said in ("invalid", "unavailable")
+            assert cause in ("invalid", "unavailable")
     assert subject.is_idle
     assert (subject._count, subject._bytes) == (0, 0)
 
@@ -183,7 +183,7 @@ def test_one_refused_record_of_many_costs_few_requests() -> None:
     subject.poll_interval_s = 0.0
     values = [b"-" if at == 700 else b"+%d" % at for at in range(1024)]
     subject.append(Append("t", 0, [b"k"] * 1024, values))
-    found = outcomes(subject, 1024)
-    assert found.pop(b"-") == "invalid"
-    assert set(found.values()) == {"stored"}
+    causes = outcomes(subject, 1024)
+    assert causes.pop(b"-") == "invalid"
+    assert set(causes.values()) == {"stored"}
     assert broker.requests < 50

@@ -50,7 +50,7 @@ class FakeProducer:
         self.full_at: set[int] = set()
         self.asked = 0
 
-    def produce(self, *_of: object, on_delivery: Callable[[KafkaError | None, Any], None], headers: object) -> None:
+    def produce(self, *_record: object, on_delivery: Callable[[KafkaError | None, Any], None], headers: object) -> None:
         self.asked += 1
         if self.asked - 1 in self.full_at:
             raise BufferError

@@ -85,13 +85,13 @@ def await_answers(senders: list[Sender]) -> None:
 def stored(log: Log, topic: str, end: int) -> dict[int, bytes | None]:
     """`end`: so far it must come to be readable. A partition that has just got its leader back shows less at first."""
     until(lambda: log.control.bounds(topic, 0)[1] >= end, "all that was answered as stored")
-    found: dict[int, bytes | None] = {}
+    values: dict[int, bytes | None] = {}
     at, end = log.control.bounds(topic, 0)
     while at < end:
         records = log.control.read_range(topic, 0, at, 200)
-        found.update(zip(records.offsets, records.values, strict=True))
+        values.update(zip(records.offsets, records.values, strict=True))
         at = records.next
-    return found
+    return values
 
 
 @pytest.mark.parametrize("stall", range(2))
@@ -120,14 +120,14 @@ def test_completions_during_a_stall_near_the_deadline_are_true(broker: Broker, s
     reader = open_kafka(broker.bootstrap, {})
     causes = set()
     for sender in senders:
-        told = [answer.offsets[-1] for answer in sender.told if answer.failure is None]
-        found = stored(reader, sender.topic, max(told, default=-1) + 1)
-        there = set(found.values())
+        offsets = [answer.offsets[-1] for answer in sender.told if answer.failure is None]
+        records = stored(reader, sender.topic, max(offsets, default=-1) + 1)
+        there = set(records.values())
         for answer in sender.told:
             values = [*answer.batch.values[answer.first : answer.first + len(answer.offsets)]]
             causes.add(answer.failure.cause if answer.failure else "stored")
             if answer.failure is None:
-                assert [found.get(offset) for offset in answer.offsets] == values, "stored, each at its own offset"
+                assert [records.get(offset) for offset in answer.offsets] == values, "stored, each at its own offset"
             elif answer.failure.cause != "indeterminate":
                 assert not there & set(values), f"told {answer.failure}, and stored"
         sender.log.close()

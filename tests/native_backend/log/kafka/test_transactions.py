@@ -166,13 +166,13 @@ def test_the_broker_has_a_moment_after_each_commit() -> None:
 
 
 def test_two_producers_take_turns_so_that_none_waits_for_the_markers_of_the_other() -> None:
-    one, other = SteadyProducer(0), SteadyProducer(0)
-    transactions: Any = Transactions("s", [one, other])  # type: ignore[list-item]
+    first, other = SteadyProducer(0), SteadyProducer(0)
+    transactions: Any = Transactions("s", [first, other])  # type: ignore[list-item]
     transactions._lanes[1].pause.seconds = transactions._lanes[0].pause.seconds = 0.2
     rests = [outcome(transactions).rest_s for _ in range(2)]
     transactions.retire(5.0)
-    assert (len(one.begun), len(other.begun)) == (1, 1)
-    assert other.begun[0] - one.begun[0] < 0.2
+    assert (len(first.begun), len(other.begun)) == (1, 1)
+    assert other.begun[0] - first.begun[0] < 0.2
     assert rests[0] == 0.0, "the other one has rested"
     assert rests[1] > 0.0, "the first one has not"
 

@@ -39,16 +39,16 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 def sight(cluster: Cluster) -> Iterator[WatchedTopic]:
     """Of a reader whose topic was seen."""
     watch = TopicWatcher(cluster.describe)
-    found = watch.open("t", 1)
+    topic = watch.open("t", 1)
     watch.open("other", 0)
-    until(lambda: found.id == b"old", "the first look")
-    yield found
+    until(lambda: topic.id == b"old", "the first look")
+    yield topic
     watch.stop(10.0)
 
 
 def looked(cluster: Cluster) -> None:
-    asked = cluster.asked
-    until(lambda: cluster.asked > asked + 2, "two looks more")
+    calls = cluster.asked
+    until(lambda: cluster.asked > calls + 2, "two looks more")
 
 
 @pytest.mark.parametrize("says", [None, Topic("t", b"old", 1)], ids=["gone", "smaller"])

@@ -37,12 +37,12 @@ class Setup:
     def run(self, ms: int = 1_000) -> list[tuple[int, Completion]]:
         """Let time pass, jumping from one event to the next; (when, what)."""
         end = self.clock.ms + ms
-        told: list[tuple[int, Completion]] = [(self.clock.ms, answer) for answer in self.log.poll()]
+        completions: list[tuple[int, Completion]] = [(self.clock.ms, answer) for answer in self.log.poll()]
         while (due := self.log.next_due_ms()) is not None and due <= end:
             self.clock.ms = max(due, self.clock.ms)
-            told += [(self.clock.ms, answer) for answer in self.log.poll()]
+            completions += [(self.clock.ms, answer) for answer in self.log.poll()]
         self.clock.ms = end
-        return told
+        return completions
 
     def values(self, topic: str) -> list[bytes | None]:
         return self.successor().control.read_range(topic, 0, 0, 10_000).values

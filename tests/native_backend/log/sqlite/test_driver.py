@@ -100,26 +100,26 @@ def completed(log: Log, count: int) -> list[Appended]:
 def test_what_was_completed_survives_kill_9_of_the_writer(tmp_path: Path) -> None:
     process = start(WRITER, tmp_path)
     assert process.stdout is not None
-    told = last_offset = 0
+    count = last_offset = 0
     for line in process.stdout:
-        told, last_offset = map(int, line.split())
-        if told >= 20_000:
+        count, last_offset = map(int, line.split())
+        if count >= 20_000:
             process.send_signal(signal.SIGKILL)
             break
     for line in process.stdout:  # what it had said before it died
         if line.endswith("\n"):
-            told, last_offset = map(int, line.split())
+            count, last_offset = map(int, line.split())
     process.communicate()
 
     log = open_embedded(tmp_path)
-    start_at, found = 0, []
+    start_at, entries = 0, []
     while (records := log.control.read_range("t", 0, start_at, 10_000)).offsets:
-        found += list(zip(records.offsets, records.values, strict=True))
+        entries += list(zip(records.offsets, records.values, strict=True))
         start_at = records.next
     log.close()
-    assert len(found) >= told >= 20_000
-    assert found[told - 1][0] == last_offset
-    assert [value for _, value in found] == [b"%d" % number for number in range(len(found))]
+    assert len(entries) >= count >= 20_000
+    assert entries[count - 1][0] == last_offset
+    assert [value for _, value in entries] == [b"%d" % number for number in range(len(entries))]
 
 
 def test_a_claim_of_another_process_is_fenced_by_ours(log: Log, tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_a_claim_of_another_process_is_fenced_by_ours(log: Log, tmp_path: Path) 
     assert holder.stdout is not None
     assert holder.stdout.readline() == "stored\n"
     log.control.claim("journal")
-    said, _ = holder.communicate("now\n", timeout=HANG_S)
-    assert said == "fenced\n"
+    output, _ = holder.communicate("now\n", timeout=HANG_S)
+    assert output == "fenced\n"
     assert log.control.read_range("t", 0, 0, 10).values == [b"holder"]
 
 
@@ -193,19 +193,19 @@ def test_a_snapshot_tells_every_kept_record_and_who_the_topics_are(log: Log, tmp
     log.control.project("group", {("um.node.a", 0): (offsets[3], "realmgate1;7;0")})
 
     with snapshot.opened(tmp_path) as seen:
-        found = [row for topic in ("um.node.a", "um.node.b") for row in seen.rows(topic, unreadable)]
+        rows = [row for topic in ("um.node.a", "um.node.b") for row in seen.rows(topic, unreadable)]
         assert seen.topic_ids() == {topic.name: topic.id for topic in made}
         assert seen.ends()["um.node.a", 0] == log.control.bounds("um.node.a", 0)
         assert seen.group_positions() == [("group", "um.node.a", 0, offsets[3], "realmgate1;7;0")]
-    assert [(topic, number, value) for topic, number, _, _, _, value in found] == [
+    assert [(topic, number, value) for topic, number, _, _, _, value in rows] == [
         ("um.node.a", 0, b"2"),
         ("um.node.a", 0, b"3"),
         ("um.node.a", 0, b"4"),
         ("um.node.b", 0, None),
         ("um.node.b", 1, b"b"),
     ]
-    assert [offset for _, _, offset, _, _, _ in found[:3]] == offsets[2:]
-    assert all(abs(wall_ms() - at_ms) < 60_000 for _, _, _, at_ms, _, _ in found)
+    assert [offset for _, _, offset, _, _, _ in rows[:3]] == offsets[2:]
+    assert all(abs(wall_ms() - at_ms) < 60_000 for _, _, _, at_ms, _, _ in rows)
 
 
 def test_a_snapshot_is_one_moment_beside_a_live_writer(log: Log, tmp_path: Path) -> None:
@@ -249,9 +249,9 @@ def test_a_full_disk_has_no_room_for_events_and_transactions_and_lets_evidence_w
         Transaction([Write("t", 0, b"k", value)], None),
     ]
     answers = committer.commit(jobs, time.monotonic() + 1.0)
-    said = [(answer.failure.cause, answer.failure.code, answer.offsets) for answer in answers if answer.failure]
+    failures = [(answer.failure.cause, answer.failure.code, answer.offsets) for answer in answers if answer.failure]
     causes = ("capacity-reached", "unavailable", "capacity-reached")
-    assert said == [(cause, "SQLITE_FULL", [-1]) for cause in causes]
+    assert failures == [(cause, "SQLITE_FULL", [-1]) for cause in causes]
     del jobs[1:]
     committer.connection.execute("PRAGMA max_page_count = 1073741823")
     (answer,) = committer.commit(jobs, time.monotonic() + HANG_S)
@@ -319,8 +319,8 @@ def test_the_end_is_the_same_for_every_process_and_one_offset_past_the_last_reco
 def test_older_records_of_a_key_are_gone_at_once(log: Log) -> None:
     log.control.create_topics([TopicSpec("t", compacted=True)])
     offsets = [log.control.put("t", b"k%d" % (number % 2), b"%d" % number) for number in range(6)]
-    found = log.control.read_range("t", 0, 0, 10)
-    assert (found.offsets, found.values) == (offsets[-2:], [b"4", b"5"])
+    records = log.control.read_range("t", 0, 0, 10)
+    assert (records.offsets, records.values) == (offsets[-2:], [b"4", b"5"])
 
 
 def test_what_another_process_writes_between_planning_and_the_lock_is_not_written_over(
@@ -337,9 +337,9 @@ def test_what_another_process_writes_between_planning_and_the_lock_is_not_writte
     committer = Committer(tmp_path, 1 << 20, now_ms)
     (answer,) = committer.commit([Append("t", 0, [b"k"], [b"ours"])], time.monotonic() + HANG_S)
     committer.close()
-    found = log.control.read_range("t", 0, 0, 10)
-    assert found.values == [b"theirs", b"ours"]
-    assert found.offsets == [*theirs, *answer.offsets]
+    records = log.control.read_range("t", 0, 0, 10)
+    assert records.values == [b"theirs", b"ours"]
+    assert records.offsets == [*theirs, *answer.offsets]
 
 
 def test_offsets_skip_within_a_long_batch(log: Log) -> None:
