@@ -10,12 +10,9 @@ Progress goes to standard error, the summary to `out`. Runs beside a live gatewa
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -78,20 +75,12 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
                 earlier = Earlier(records, arguments.since_last, acknowledged)
                 return run(session, realm, extent, window, directory, out, state=state, earlier=earlier)
             finally:
-                _end(session)
+                spark.stop(session)
     except (SettingsError, SourceError, SetupError, OSError) as error:
         sys.stderr.write(f"reconcile: {error}\n")
     except (PySparkException, Py4JError) as error:
         sys.stderr.write(f"reconcile: Spark failed: {error}\n")
     return COULD_NOT_RUN
-
-
-def _end(session: SparkSession) -> None:
-    """Its JVM may be gone, as systemd and a terminal signal all processes of a command."""
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would log the traceback
-    with warnings.catch_warnings(), suppress(Py4JError, OSError):
-        warnings.simplefilter("ignore")
-        session.stop()
 
 
 def _go_on(task: Task, arguments: argparse.Namespace, earlier: Callable[[], Earlier], out: TextIO) -> int:

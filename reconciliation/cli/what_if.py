@@ -64,7 +64,7 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
                 try:
                     answer = run(session, realm, extent, question, directory)
                 finally:
-                    session.stop()
+                    spark.stop(session)
         _write(answer, arguments, out)
         return ALIKE if is_alike(answer) else DIFFERENT
     except (SettingsError, SourceError, SetupError, OSError) as error:

@@ -5,16 +5,18 @@ Nothing is downloaded. Errors: `SetupError`, `SettingsError`.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -72,6 +74,18 @@ def start(
     for jar in jars:
         session.sql(f"ADD JAR '{jar.as_uri()}'")  # the JVM was there before: spark.jars would not reach it
     return session
+
+
+def stop(session: SparkSession) -> None:
+    """Its JVM may be gone, as systemd and a terminal signal all processes of a command."""
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # py4j would log the traceback, by the root logger
+    try:
+        with warnings.catch_warnings(), suppress(Py4JError, OSError):
+            warnings.simplefilter("ignore")
+            session.stop()
+    finally:
+        logging.disable(level)
 
 
 def is_loaded(name: str) -> bool:

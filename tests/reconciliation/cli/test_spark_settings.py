@@ -1,14 +1,21 @@
-"""The settings of Spark: on one machine, on a named master, and where spark-submit was there before."""
+"""The settings of Spark: on one machine, on a named master, and where spark-submit was there before; and its end."""
 
 from __future__ import annotations
 
 import io
+import logging
+import socket
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
+from py4j.java_gateway import GatewayClient, GatewayParameters  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, get_return_value  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
 
 from reconciliation.cli import main as commands
+from reconciliation.model import spark
 from reconciliation.model.settings import SettingsError
 from reconciliation.model.spark_settings import SMALL_OFFSETS, Asked, checked, settings
 
@@ -96,3 +103,32 @@ def test_a_setting_without_a_value(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         commands.main(["--config", "x", "--out", "y", "--conf", "spark.cores"], io.StringIO())
     assert "'spark.cores' is not KEY=VALUE" in capsys.readouterr().err
+
+
+class LostJvm:
+    """A session whose JVM has gone: what it is asked for py4j sends, and there is no reply."""
+
+    def __init__(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            parameters = GatewayParameters("127.0.0.1", listener.getsockname()[1])
+            self._client = GatewayClient(gateway_parameters=parameters)
+            self._connection = self._client._get_connection()
+            self._jvm, _ = listener.accept()
+
+    def stop(self) -> None:
+        self._client._give_back_connection(self._connection)
+        self._jvm.close()
+        get_return_value(self._client.send_command("stop\n", retry=False), self._client, "session", "stop")
+
+
+def test_a_jvm_that_has_gone_ends_without_a_traceback(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Py4JError):
+        LostJvm().stop()
+    assert "Exception while sending command." in caplog.text, "py4j logs it"
+    caplog.clear()
+    spark.stop(cast(SparkSession, LostJvm()))
+    assert (caplog.text, capfd.readouterr()) == ("", ("", ""))
+    logging.getLogger().error("what follows is logged")
+    assert "what follows is logged" in caplog.text
