@@ -81,8 +81,9 @@ class Prometheus:
             return False
 
     def _last_look(self) -> float:
-        [group] = self._ask("rules")["groups"]
-        return datetime.fromisoformat(group["lastEvaluation"]).timestamp()
+        """When the group of rules that was looked at longest ago was."""
+        groups = self._ask("rules")["groups"]
+        return min(datetime.fromisoformat(group["lastEvaluation"]).timestamp() for group in groups)
 
     def _ask(self, what: str, **parameters: str) -> Any:
         try:
