@@ -27,7 +27,7 @@ def module_path(name: str, files: Mapping[str, str]) -> str | None:
 
 def imported(tree: ast.Module, files: Mapping[str, str]) -> dict[str, str]:
     """Modules of ours, by the name that the file has for them."""
-    modules = {}
+    modules: dict[str, str] = {}
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
