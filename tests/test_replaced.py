@@ -1,7 +1,8 @@
 """What a test replaces in a module of ours is there: a test of the long tier that replaces what has moved would fail
 only there.
 
-Looked at is `setattr(module, "name", ...)` where the module is imported by the test, read and not imported.
+Looked at is `setattr(module, "name", ...)`, and the pair `(module, "name")`, where the test imports the module. Modules
+are read here and not imported.
 """
 
 from __future__ import annotations
@@ -50,6 +51,19 @@ def bound(tree: ast.Module) -> Iterator[str]:
                 yield from ((alias.asname or alias.name).partition(".")[0] for alias in names)
 
 
+def replaced(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+    """Line, module and name; as the file calls the module."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Call(
+                    func=ast.Attribute(attr="setattr"), args=[ast.Name(id=module), ast.Constant(value=str(name)), *_]
+                )
+                | ast.Tuple(elts=[ast.Name(id=module), ast.Constant(value=str(name))])
+            ):
+                yield node.lineno, module, name
+
+
 def missing(files: Mapping[str, str]) -> Iterator[str]:
     """`path:line: module has no name`."""
     for path, text in files.items():
@@ -57,12 +71,9 @@ def missing(files: Mapping[str, str]) -> Iterator[str]:
             continue
         tree = ast.parse(text)
         modules = imported(tree, files)
-        for node in ast.walk(tree):
-            match node:
-                case ast.Call(
-                    func=ast.Attribute(attr="setattr"), args=[ast.Name(id=module), ast.Constant(value=str(name)), *_]
-                ) if module in modules and name not in bound(ast.parse(files[modules[module]])):
-                    yield f"{path}:{node.lineno}: {modules[module]} has no {name}"
+        for line, module, name in replaced(tree):
+            if module in modules and name not in bound(ast.parse(files[modules[module]])):
+                yield f"{path}:{line}: {modules[module]} has no {name}"
 
 
 def test_what_is_replaced_is_there() -> None:
@@ -70,14 +81,17 @@ def test_what_is_replaced_is_there() -> None:
 
 
 def test_what_has_moved_is_seen() -> None:
-    replaced = (
+    test = (
         "from gateway import x\nfrom gateway.x import Y\nimport gateway.y as other, os\n"
         "monkeypatch.setattr(x, 'judge', 1)\nmonkeypatch.setattr(x, 'moved', 1)\nmonkeypatch.setattr(other, 'z', 1)\n"
         "monkeypatch.setattr(Y, 'anything', 1)\nmonkeypatch.setattr(os, 'anything', 1)\n"
+        "for module, name in ((x, 'judge'), (x, 'gone'), (Y, 'gone')): monkeypatch.setattr(module, name, 1)\n"
     )
     files = {
         "gateway/x.py": "from a import judge\nclass Y: ...\n",
         "gateway/y/__init__.py": "z: int = 1\n",
-        "tests/test_x.py": replaced,
+        "tests/test_x.py": test,
     }
-    assert list(missing(files)) == ["tests/test_x.py:5: gateway/x.py has no moved"]
+    assert list(missing(files)) == [
+        *("tests/test_x.py:5: gateway/x.py has no moved", "tests/test_x.py:9: gateway/x.py has no gone"),
+    ]

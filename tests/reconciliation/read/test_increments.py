@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from native_backend.log.open import open_embedded
 from native_backend.log.sqlite.schema import connect
-from reconciliation.cli import main as commands
+from reconciliation.cli import judging
 from reconciliation.model.hadoop_folder import HadoopFolder
 from reconciliation.model.settings import Realm, SettingsError
 from reconciliation.model.state import CHAINED
@@ -182,7 +182,7 @@ def test_a_reconciliation_that_was_killed_leaves_the_earlier_state(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    places = ((increments, "_seen"), (commands, "judge"), (report, "write_manifest"))
+    places = ((increments, "_seen"), (judging, "judge"), (report, "write_manifest"))
     for module, name in places:
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
             patched.setattr(module, name, killed)
