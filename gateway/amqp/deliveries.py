@@ -132,8 +132,8 @@ class Deliveries:
                 _pop(collector)
 
     def _read_transfers(self, link: Incoming, event: Any) -> None:
-        """A plain run: every delivery is new and complete (the tap sees to that), its sender's own dispositions are
-        frames of their own."""
+        """A plain run: the frame reader lets only new and complete deliveries through, and dispositions of their sender
+        are frames of their own."""
         if link.broken:
             self._pass_over(link, _event_delivery(event), [self._transaction])
             _pop(self._collector)
@@ -256,7 +256,8 @@ class Deliveries:
             self._withdraw(link, delivery)
 
     def _withdraw(self, link: Incoming, delivery: Any) -> None:
-        """It is settled already (the peer aborted it, or the tap has settled what is resumed): no frame says so."""
+        """It is settled already: the peer aborted it, or the frame reader has settled what is resumed. No frame says
+        so."""
         link.resumed = 0  # proton may give its place to the next one
         lib.pn_delivery_settle(delivery)
         last = self.facts[-1] if self.facts else None

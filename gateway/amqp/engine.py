@@ -1,8 +1,8 @@
 """The engine: proton as a sans-IO machine. Bytes in, facts out; decisions in, bytes out. One a connection.
 
-This file and its `engine_*.py` (deliveries, incoming, links, output, sessions, states) are the fence: nothing outside
-them touches proton, and no buffer of proton's leaves uncopied. The frames are pushed as the tap cuts them, and
-what proton says of each piece is read before the next one goes in. Proton reports a malformed performative by going
+The files of this folder are the fence: in a gateway nothing outside them touches proton, and no buffer of proton's
+leaves uncopied. Frames are pushed as the frame reader cuts them, and what proton says of each piece is read before
+the next one goes in. Proton reports a malformed performative by going
 silent (`semantics.md` 4.2): here that is a fault like any other.
 """
 
