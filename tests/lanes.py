@@ -1,8 +1,8 @@
-"""One tier of the suite, room by room, in five lanes at once: `make test` runs the gate so, `make test-long` the rest.
+"""One tier of the suite, room by room, in six lanes at once: `make test` runs the gate so, `make test-long` the rest.
 
     python -m tests.lanes gate|long|all
 
-Most of the suite waits: for a broker, a JVM, a second that has to pass. So four lanes take room after room of it, the
+Most of the suite waits: for a broker, a JVM, a second that has to pass. So five lanes take room after room of it, the
 long ones first. The rooms in `QUIET` wait for nothing: they have no process, no port and no clock but a simulated one.
 They run beside the others, niced, on what those leave of the machine, when what the tests need is there
 (`tests/ready.py`); `interop` waits for that. `tests/test_tidy.py` is left out: `make check` has just run it.
@@ -46,13 +46,13 @@ FIRST = (
     *("reconciliation/read", "contract/subscriptions", "reconciliation/cli", "reconciliation/jobs", "contract/journal"),
     *("reconciliation/variants", "contract/nodes", "contract/recovery", "contract/dispatch", "reconciliation/what_if"),
     *("contract", "reconciliation", "gateway/cli", "wire/um", "gateway/admin", "wire/deliveries", "native_backend"),
-    *("wire/attach", "gateway/serve", "console", "wire/amqp", "wire/connections", "gateway/test_broken_node.py"),
-    *("wire/test_every_rule.py", "test_lanes.py", "gateway/reload"),
+    *("wire/attach", "gateway/serve", "console", "wire/amqp", "gateway/server", "wire/connections"),
+    *("wire/test_every_rule.py", "gateway/test_broken_node.py", "test_lanes.py", "gateway/reload"),
 )  # the long ones: what begins late must be short
 BUILT = "interop"  # its clients are built beside the first rooms
 TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.record", "--color=no")
-LANES = 4  # on two cores: most of the time each waits
+LANES = 5  # on two cores: most of the time each waits, and what runs beside them takes less of the cores
 PORTS_FROM, PORTS = 10_000, 3_700  # of the first lane, and how many a lane has
 STOP_KAFKA = HERE.parent / "deploy" / "kafka" / "stop.sh"
 SILENCE_S = 1800.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures
