@@ -4,8 +4,8 @@
 
 Most of the suite waits: for a broker, a JVM, a second that has to pass. So five lanes take room after room of it, the
 long ones first. The rooms in `QUIET` wait for nothing: they have no process, no port and no clock but a simulated one.
-They run beside the others, niced, on what those leave of the machine, when what the tests need is there
-(`tests/ready.py`); `interop` waits for that. `tests/test_tidy.py` is left out: `make check` has just run it.
+A sixth lane runs them when what the tests need is there (`tests/ready.py`); `interop` waits for that.
+`tests/test_tidy.py` is left out: `make check` has just run it.
 
 A lane that finds no more of its own takes of the other ones.
 
@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.ready import BESIDE, STEPS, prepare
+from tests.ready import STEPS, prepare
 from tests.record import Record, read
 from tests.tiers import LONG
 from tests.verdict import Room, Verdict, duration, note_unsteady
@@ -93,7 +93,7 @@ class Look:
     brokers: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="lanes-")))
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def at(self, room: str, *, lane: int = 0, niced: bool = False, only: Sequence[str] = ()) -> Room:
+    def at(self, room: str, *, lane: int = 0, only: Sequence[str] = ()) -> Room:
         """Run a room, or `only` these tests of it, to its end; with the ports of a lane, and with its broker. What runs
         again has a broker of its own: the lane's could be what was wrong."""
         name = room.strip("/").replace("/", "-") + ("-again" if only else "")
@@ -110,7 +110,7 @@ class Look:
         began = time.monotonic()
         with printed.open("w") as output:  # not a pipe: what a test leaves running would keep that open
             process = subprocess.Popen(
-                [*(BESIDE if niced else ()), *self.command, room],
+                [*self.command, room],
                 cwd=HERE.parent,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -187,7 +187,7 @@ class Lane(threading.Thread):
         self._take(self._waiting)
         self._take(self._quiet)
 
-    def _take(self, rooms: deque[str], *, niced: bool = False) -> None:
+    def _take(self, rooms: deque[str]) -> None:
         while True:
             try:
                 self.running = rooms.popleft()
@@ -198,18 +198,18 @@ class Lane(threading.Thread):
                 self._ready.wait()
                 if self._ready.problems:
                     continue  # said as what it is, not as a failure of each test
-            room = self._look.at(self.running, lane=self._number, niced=niced)
+            room = self._look.at(self.running, lane=self._number)
             self.done.append(room)
             say(f"{room.path}: {room.ending}, {room.seconds:.0f} s\n{room.printed}")
 
 
 class QuietLane(Lane):
-    """First makes ready what the others' tests need, then takes the quiet rooms, niced, then of those that wait."""
+    """First makes ready what the others' tests need, then takes the quiet rooms, then of those that wait."""
 
     def run(self) -> None:
         self.running = "tests.ready"
         self._ready.make()
-        self._take(self._quiet, niced=True)
+        self._take(self._quiet)
         self._take(self._waiting)
 
 

@@ -213,7 +213,7 @@ def test_a_client_that_cannot_be_built_is_red_as_that(look: Look, capfd: pytest.
 
 
 def test_a_room_that_never_ran_is_red(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies(self: Look, room: str, *, lane: int = 0, niced: bool = False, only: Sequence[str] = ()) -> Room:
+    def dies(self: Look, room: str, *, lane: int = 0, only: Sequence[str] = ()) -> Room:
         raise OSError("no space left on device")
 
     monkeypatch.setattr(Look, "at", dies)
