@@ -25,7 +25,7 @@ from native_backend.journal.process_liveness import ProcessLiveness, SystemLiven
 from native_backend.journal.settlement import Settlement
 from native_backend.limits import RealmLimits
 from native_backend.log.columns import Strings
-from native_backend.log.port import Log, LogError, Records, TopicSpec
+from native_backend.log.port import Log, LogError, TopicSpec
 from native_backend.log.worker import Workers
 from native_backend.metrics import RealmMetrics
 from native_backend.nodes.admin import create_node, warned
@@ -46,6 +46,7 @@ from native_backend.publish.event_sizes import EventSizes
 from native_backend.publish.publisher import Publisher
 from native_backend.publish.settings_watch import SettingsWatch
 from native_backend.publish.topic_watch import TopicWatch
+from native_backend.shard.metadata_looks import MetadataLooks
 from native_backend.shard.shard import Shard
 from native_backend.shard.truncation import Truncations
 from native_backend.state.mistakes import Mistakes
@@ -115,6 +116,7 @@ class Realm:
         self.authorizer = Authorizer(context)
         metadata.on_changed.append(windows.change)
         self._shard = Shard(context)
+        self._looks = MetadataLooks(context, self._gone)
         self._watch, self._settings_watch = TopicWatch(context, self._gone), SettingsWatch(context)
         self._truncations = Truncations(context, self._shard)
         self._publisher = Publisher(context, self._shard, self._truncations)
@@ -123,16 +125,15 @@ class Realm:
         self.event_sizes, self.history = EventSizes(context), self._publisher.history
         self.metrics = RealmMetrics(context, self._shard, self._publisher)
         capacities = self._publisher.capacities
-        self._executor = CommandExecutor(context, self._shard, capacities, self._follow, selecting)
+        self._executor = CommandExecutor(context, self._shard, capacities, self._looks.follow, selecting)
         self._lifetimes = DurableLifetimes(context, self._shard, self._executor.works_on)
         self._subscriptions = SubscriptionRegistry(context, self._shard, self.authorizer, self._lifetimes)
-        self.temporary = TemporaryNodes(context, self._shard, self._follow)
+        self.temporary = TemporaryNodes(context, self._shard, self._looks.follow)
         self.on_deleted: list[Callable[[Node], None]] = []  # in a turn, once its subscriptions are lost
-        self._following = self._closing = self._closed = False
+        self._closing = self._closed = False
         parts_of_turn = self._parts(), self._timed_parts()
         self._turn = Turn(context, workers, self._publisher, self._diagnosis, self._attestation, *parts_of_turn)
         self._abandoned = False  # closed with settlements of unknown result
-        self._follow_s = 0.0
 
     def open(self, standby: Standby | None = None) -> None:
         """Topics, lease, metadata, claim, recovery. Blocks; raises LogError, after which it may be called again.
@@ -178,7 +179,7 @@ class Realm:
             else:
                 self._answer(NodeFound(owner, None, subscribe_answer(error.failure), error.failure.code))
 
-        self._follow(followed)
+        self._looks.follow(followed)
 
     def create_node(self, name: str, kind: NodeKind, owner: object) -> None:
         """Answered by `NodeFound`. Idempotent."""
@@ -262,7 +263,7 @@ class Realm:
             else:
                 self._answer(DurablesFound(owner, [], subscribe_answer(error.failure), error.failure.code))
 
-        self._follow(followed)
+        self._looks.follow(followed)
 
     def unsubscribe(self, durable: Durable, owner: object) -> None:
         """Answered by `Commanded`: the durable is deleted, unless it has links."""
@@ -343,40 +344,13 @@ class Realm:
         yield "topic watch", self._watch.advance
         yield "settings of topics", self._settings_watch.advance
         yield "diagnosis", self._diagnosis.advance
-        yield "metadata", self._follow_when_due
-
-    def _follow_when_due(self) -> None:
-        if not self._following and self._clock.monotonic_s() >= self._follow_s:
-            self._following = True
-            self._follow(lambda _: None)
+        yield "metadata", self._looks.advance
 
     def _answer(self, answer: Answer) -> None:
         if answer.owner is not None:  # a caller asked
             self._answers.append(answer)
 
-    # -- metadata
-
-    def _follow(self, then: Callable[[LogError | None], None]) -> None:
-        """Read metadata to its end, drop what was deleted, then go on."""
-        log, topic, metadata = self._log, realm_topic(self._context.prefix), self._metadata
-
-        def done(parts: list[Records] | LogError) -> None:
-            self._following = False
-            self._follow_s = self._clock.monotonic_s() + self._context.limits.metadata_interval_s
-            try:
-                if isinstance(parts, LogError):
-                    raise parts
-                gone = metadata.fold(parts)
-            except LogError as error:
-                self._context.troubles.begin("metadata-unread", str(error))
-                then(error)
-                return
-            self._context.troubles.end("metadata-unread")
-            for node in gone:
-                self._gone(node)
-            then(None)
-
-        self._worker.submit(lambda: read_tail(log, topic, metadata.position), done)
+    # -- nodes that were deleted
 
     def _gone(self, node: Node) -> None:
         """It was deleted, or its topic is not its own any more."""

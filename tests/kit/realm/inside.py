@@ -9,6 +9,7 @@ from __future__ import annotations
 from native_backend.dispatch.context import RealmContext
 from native_backend.publish.publisher import Publisher
 from native_backend.realm import Realm
+from native_backend.shard.metadata_looks import MetadataLooks
 from native_backend.shard.shard import Shard
 
 
@@ -23,3 +24,7 @@ def shard_of(realm: Realm) -> Shard:
 
 def publisher_of(realm: Realm) -> Publisher:
     return realm._publisher
+
+
+def looks_of(realm: Realm) -> MetadataLooks:
+    return realm._looks
