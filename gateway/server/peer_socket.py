@@ -9,6 +9,8 @@ from collections import deque
 from concurrent.futures import Executor
 from typing import Protocol, cast
 
+from gateway.amqp.link_owner import UNOWNED
+from gateway.attach.admission import Admission
 from gateway.auth.authenticator import Authenticator
 from gateway.server.half_open import HalfOpenSockets
 from gateway.server.handshake import SaslHandshake, address_of, sasl_server
@@ -135,6 +137,9 @@ class PeerSocket(asyncio.Protocol):
         if connection.waiting and not self._lost:
             self._held_up = True
             return
+        if self._is_unheard:
+            self._leave()
+            return
         data = []
         while room and self._ahead:
             octets = self._ahead.popleft()
@@ -200,6 +205,16 @@ class PeerSocket(asyncio.Protocol):
         """The peer gets no more events, and does not read our answers."""
         congested = self._connection is not None and self._connection.write_pressure.congested
         return congested and self._transport.get_write_buffer_size() > 2 * self._gateway.limits.write_buffer_bytes
+
+    @property
+    def _is_unheard(self) -> bool:
+        """It waits for attaches, and has no other link. Where its peer has gone they come to nothing, and so does what
+        was read ahead: after ten loops of attaches that was work for seconds."""
+        connection = self._connection
+        if connection is None or not connection.waiting:
+            return False
+        owners = [link.owner for link in connection.engine.links() if link.alive]
+        return all(owner is UNOWNED or isinstance(owner, Admission) for owner in owners)
 
     def _enter(self, subject: Subject, data: bytes) -> None:
         self._handshake = None
@@ -273,6 +288,9 @@ class PeerSocket(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
+        if self._is_unheard:
+            self._leave()
+            return
         if self._connection is not None and self._ahead and not self._scheduled:
             data = [*self._ahead]
             self._ahead.clear()

@@ -121,6 +121,44 @@ def test_of_who_waits_for_the_realm_nothing_more_is_read(gateway: ScriptedGatewa
     assert len(gateway.stored("q")) == 1
 
 
+@pytest.mark.parametrize("has_link", [False, True], ids=["alone", "with-another-link"])
+def test_what_a_peer_sent_that_has_gone_is_not_read_behind_attaches_that_wait(
+    gateway: ScriptedGateway, seen: Seen, has_link: bool
+) -> None:
+    """They come to nothing without it. Where it has another link, the rest may say how that ended."""
+    with Peer(gateway.port) as peer:
+        if has_link:
+            peer.send(frames.attach_sender("q", 99, "established"))
+            peer.expect("attach")
+        gateway.realm.holds.add("find")
+        [(_, port)] = gateway.do(lambda: [*gateway.server.sockets.items()])
+        before = gateway.do(lambda: sum(seen.efforts))
+        attaches = [frames.attach_sender("q", at, f"link-{at}") for at in range(UNDECIDED_MAX + 4)]
+        first = [frames.begin(2), *attaches]  # the turn with the one that waits has some more
+        peer.send(b"".join(first) + PAIR * TIMES)
+        gateway.until(lambda: port._gate_closed)
+        assert gateway.do(lambda: port._ahead_bytes) > 0, "it was read with the attaches"
+        gateway.do(port.abort)
+        gateway.until(lambda: not gateway.server.sockets)
+    efforts = gateway.do(lambda: sum(seen.efforts)) - before
+    rest = efforts - 8 * len(first)
+    assert rest == EFFORT if has_link else rest <= EFFORT_OF_A_TURN
+    gateway.do(gateway.realm.release)
+    gateway.until(lambda: not gateway.gateway.connections)
+    assert gateway.gateway.links == 0
+
+
+def test_attaches_of_a_peer_that_has_gone_end_what_is_read_of_it(gateway: ScriptedGateway, seen: Seen) -> None:
+    """It hangs up first, and its attaches come then."""
+    gateway.realm.holds.add("find")
+    attaches = b"".join(frames.attach_sender("q", at, f"link-{at}") for at in range(UNDECIDED_MAX))
+    with socket.create_connection(("127.0.0.1", gateway.port)) as peer:
+        peer.sendall(AMQP_HEADER + frames.open_("gone") + frames.begin() + PAIR * TIMES + attaches + PAIR * TIMES)
+    gateway.until(lambda: sum(seen.efforts) >= EFFORT and not gateway.server.sockets)
+    assert sum(seen.efforts) <= EFFORT + 8 * (2 + UNDECIDED_MAX) + EFFORT_OF_A_TURN
+    gateway.do(gateway.realm.release)
+
+
 @pytest.mark.parametrize("end", ["stays", "hangs up", "is cut off"])
 def test_who_attaches_in_a_loop_waits_for_the_realm(gateway: ScriptedGateway, end: str) -> None:
     """A few attaches are asked about at a time, and so the realm has no more to answer than it can."""
