@@ -21,8 +21,8 @@ from reconciliation.read.catalog import Catalog
 from reconciliation.read.group_positions import Held, position_findings
 from reconciliation.read.landing import Landed
 from reconciliation.read.standing import Place, store_findings
-from reconciliation.transforms import copies, durables, own_acts, send_order
-from reconciliation.transforms.frames import Accounts, local_table
+from reconciliation.transforms import copies, decode, durables, given_again, own_acts, send_order
+from reconciliation.transforms.frames import Accounts, Small, local_table
 
 Counts = Mapping[tuple[int, str | None], Mapping[str, int]]
 
@@ -125,23 +125,29 @@ def copies_compared(
 
 
 def row_findings(
-    spark: SparkSession, accounts: Accounts, catalog: Catalog, acts: list[Act], folded: DataFrame, counts: Counts
-) -> list[DataFrame]:
+    spark: SparkSession, accounts: Accounts, tables: Small, catalog: Catalog, acts: list[Act], folded: DataFrame,
+    counts: Counts,
+) -> list[DataFrame]:  # fmt: skip
     """What Spark finds; empty when it is known already that there is nothing to look at."""
     parts = []
     if any(fates.get(durables.AGAIN) for fates in counts.values()):
         parts.append(durables.again(folded))
     if any(fates.get(durables.UNKNOWN) for fates in counts.values()):
         parts.append(durables.unknown(folded))
+    ends = decode.terminals(accounts.settled)
+    if tables.voids is not None and tables.restarts is not None:
+        parts.append(given_again.ended_again(decode.void(ends, tables.voids), tables.restarts))
     returned = places(acts, "return")
     if returned:
         keys = F.broadcast(local_table(spark, returned, schemas.OF_DURABLES))
-        ends = accounts.terminals.join(keys, ["store", "durable"], "left_semi")
-        parts.append(durables.given_back_later(accounts.returns, ends))
+        returns = accounts.settled.where(F.col("operation") == "return")
+        its_ends = ends.join(keys, ["store", "durable"], "left_semi")
+        parts.append(given_again.given_back_later(returns, its_ends, tables.restarts))
     expired = {store for store, _ in places(acts, "expired")} & catalog.nodes.keys()
     if expired:
         ttls = [(store, _ttl_ms(catalog, store)) for store in sorted(expired)]
-        parts.append(own_acts.expired(accounts.terminals, accounts.events, local_table(spark, ttls, schemas.TTLS)))
+        kept = ends if tables.taken_back is None else decode.standing(ends, tables.taken_back)
+        parts.append(own_acts.expired(kept, accounts.events, local_table(spark, ttls, schemas.TTLS)))
     unselected = set(places(acts, "filtered")) & {
         (state.durable.store, state.durable.name) for state in catalog.durables if not state.durable.selector
     }

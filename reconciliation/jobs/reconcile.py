@@ -112,7 +112,7 @@ def judge(
     findings += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
     tell("naming what does not agree")
     parts = _findings(named, accounts, tables, folded, counts, bool(trimmed))
-    parts += own_checks.row_findings(spark, accounts, catalog, acts, folded, counts)
+    parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, folded, counts)
     parts += [] if differing is None else [differing]
     _write(parts, target)
     findings += vanished_durables(catalog, extent, stores, tallied, mentioned)

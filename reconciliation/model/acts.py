@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciliation.model.withdrawn import Ordered
 
-_PLACED = ("purge", "seek", "truncated")
+_PLACED = ("purge", "seek", "truncated", "delete")
 BY_COMMAND = {
     "purge": ("purge",),
     "seek": ("seek",),
@@ -45,7 +45,7 @@ class Act:
 
 
 def orders(acts: Iterable[Act]) -> list[Ordered]:
-    """What moved durables as a whole."""
+    """What moved or ended durables as a whole."""
     return [
         Ordered(row.store, row.durable, row.offset, row.operation, row.first, row.last)
         for row in acts

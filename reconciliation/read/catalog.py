@@ -112,7 +112,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
     durables = [
         DurableState(
             durable,
-            snapshots.get((durable.store, durable.name)),
+            _of_its_own(durable, snapshots.get((durable.store, durable.name))),
             positions.get((durable.group, node.topic, node.partition)),
         )
         for node, durable in known.metadata.each_durable()
@@ -141,6 +141,11 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         frozenset(_ended(landed)),
         unreadable,
     )
+
+
+def _of_its_own(durable: Durable, snapshot: Snapshot | None) -> Snapshot | None:
+    """Unless it is of an earlier durable of that name, as recovery tells it."""
+    return snapshot if snapshot is None or snapshot.journal >= durable.journal else None
 
 
 def stored_tables(landed: Landed, unreadable: list[str]) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ GATEWAY_KEY = "^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
 COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,19};"
 """Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it."""
 ENDS = (*TERMINAL, "expired", "filtered", "move")
-PLACED = ("purge", "seek", "truncated")
+PLACED = ("purge", "seek", "truncated", "delete")
 """Of these it counts where in the journal they stand."""
-ACTS = (*PLACED, "expired", "filtered", "evicted", "move", "delete", "return")
+ACTS = (*PLACED, "expired", "filtered", "evicted", "move", "return")
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
@@ -87,13 +87,22 @@ def acts(records: DataFrame) -> DataFrame:
 
 
 def standing(terminals: DataFrame, voids: DataFrame) -> DataFrame:
-    """The ends that no later command took back."""
-    taken_back = voids.select(
+    """The ends that are not void."""
+    return _by_voids(terminals, voids, "left_anti")
+
+
+def void(terminals: DataFrame, voids: DataFrame) -> DataFrame:
+    """The other ones."""
+    return _by_voids(terminals, voids, "left_semi")
+
+
+def _by_voids(terminals: DataFrame, voids: DataFrame, how: str) -> DataFrame:
+    places = voids.select(
         F.col("store").alias("of_store"), F.col("durable").alias("of_durable"), "before", F.col("eid").alias("from_eid")
     )
     same = (F.col("store") == F.col("of_store")) & (F.col("durable") == F.col("of_durable"))
-    void = (F.col("offset") < F.col("before")) & (F.col("eid") >= F.col("from_eid"))
-    return terminals.join(F.broadcast(taken_back), same & void, "left_anti")
+    is_void = (F.col("offset") < F.col("before")) & (F.col("eid") >= F.col("from_eid"))
+    return terminals.join(F.broadcast(places), same & is_void, how)
 
 
 def events(records: DataFrame, nodes: DataFrame) -> DataFrame:

@@ -73,9 +73,7 @@ def durable_blocks(
 ) -> DataFrame:
     """One row per (store, durable, block) with a `kind`: ended, untouched or suspect. `reused`: blocks with an
     EID that an answer named for another event."""
-    entitled = event_blocks.join(F.broadcast(durables), "store", "inner").where(
-        F.shiftleft(F.col("block") + 1, BITS) > F.col("start")
-    )
+    entitled = event_blocks.join(F.broadcast(durables), "store", "inner").where(_reaches_start())
     ends = ended.each.groupBy("store", "durable", _block()).agg(
         F.count("*").alias("ends"),
         F.bit_xor(F.xxhash64("eid")).alias("ends_xor"),
@@ -83,6 +81,7 @@ def durable_blocks(
         *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in _WAYS.items()),
     )
     known = ends.join(F.broadcast(durables.select("store", "durable", "start", "mark")), ["store", "durable"], "inner")
+    known = known.where(_reaches_start())
     both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor", "began").join(
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
     )
@@ -101,6 +100,11 @@ def durable_blocks(
         given_twice = F.broadcast(reused.withColumn("reused", F.lit(True)))
         whole = whole.join(given_twice, ["store", "block"], "left")
     return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", *_WAYS.values()])
+
+
+def _reaches_start() -> Column:
+    """What lies below its start is nothing that a durable is entitled to, whether it has ended it or not."""
+    return F.shiftleft(F.col("block") + 1, BITS) > F.col("start")
 
 
 def _kind() -> Column:
@@ -154,17 +158,18 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
             F.min("op").alias("op"),
             F.min(F.when(F.col("event") == 1, F.struct("node", "at", "run", "seq"))).alias("of"),
             F.max(F.when(F.col("event") == 0, F.struct("offset", "run", "seq"))).alias("end"),
-            F.size(F.collect_set(F.when(F.col("event") == 0, _which_end()))).alias("ends"),
+            F.size(F.collect_set(F.when(F.col("event") == 0, which_end()))).alias("ends"),
         )
     )
     placed = merged.join(F.broadcast(durables.drop("node")), ["store", "durable"], "inner")
     begun = placed.join(F.broadcast(beginnings), F.col("of.run") == beginnings["run"], "left").drop(beginnings["run"])
     known = _with_ranges(begun, ended_by).withColumn("fate", _fate())
     by_snapshot = F.col("first").isNotNull() & F.col("op").isNull() & (F.col("fate") == "acknowledge")
-    return known.withColumns({AGAIN: F.col("ends") > 1, UNKNOWN: F.lit(ended_by.whole) & by_snapshot})
+    again = (F.col("ends") > 1) & (F.col("eid") >= F.col("start"))
+    return known.withColumns({AGAIN: again, UNKNOWN: F.lit(ended_by.whole) & by_snapshot})
 
 
-def _which_end() -> Column:
+def which_end() -> Column:
     """A journal record that stands twice under its number counts once: it has the same time."""
     return F.struct("run", F.coalesce(F.col("seq"), -F.col("at")).alias("seq"))
 
@@ -193,7 +198,7 @@ def _with_ranges(placed: DataFrame, ended: Ends) -> DataFrame:
 def _fate() -> Column:
     present = F.col("event") == 1
     return (
-        F.when(F.col("eid") < F.col("start"), F.lit("before"))
+        F.when(F.col("eid") < F.col("start"), F.when(present, F.lit("before")).otherwise(F.lit("absent")))
         .when(~present & (F.col("eid") >= F.col("first_kept")), F.lit("absent"))  # ended, and no longer there
         .when(_is_early(), F.lit(EARLY))
         .when(F.col("op").isNotNull(), F.col("op"))
@@ -245,7 +250,7 @@ def skipped(folded: DataFrame, claims: DataFrame) -> DataFrame:
     ended = claims.where(F.col("what").isin(*TERMINAL)).select("store", "durable", "eid")
     open_below = folded.where(F.col("fate") == "skipped").join(ended, ["store", "durable", "eid"], "left_anti")
     detail = F.concat(F.lit("below the mark "), F.col("mark").cast("string"), F.lit(", and never ended in the journal"))
-    return _findings(open_below, "A5", detail, "of.node", "of.at", "of.run", "of.seq")
+    return findings(open_below, "A5", detail, "of.node", "of.at", "of.run", "of.seq")
 
 
 def early(folded: DataFrame) -> DataFrame:
@@ -256,31 +261,21 @@ def early(folded: DataFrame) -> DataFrame:
         F.concat(F.lit("by seq "), F.col("end.seq").cast("string"), F.lit(" of the same run, given before its own")),
     ).otherwise(F.concat(F.lit("by run "), F.col("end.run"), F.lit(", before the run that stored it had begun")))
     detail = F.concat(F.lit("ended at offset "), F.col("end.offset").cast("string"), F.lit(" of the journal "), when)
-    return _findings(folded.where(F.col("fate") == EARLY), "A13", detail, "of.node", "of.at", "of.run", "of.seq")
+    return findings(folded.where(F.col("fate") == EARLY), "A13", detail, "of.node", "of.at", "of.run", "of.seq")
 
 
 def again(folded: DataFrame) -> DataFrame:
-    """A4, of what the journal ends more than once: after its first end it was given out again."""
+    """A4, of what the journal ends more than once for a durable that there is: after its first end it was given out
+    again. Of others: `given_again`."""
     count, offset = (F.col(name).cast("string") for name in ("ends", "end.offset"))
     times = F.concat(F.lit("ended "), count, F.lit(" times in the journal, the last time at offset "), offset)
-    return _findings(folded.where(F.col(AGAIN)), "A4", times, "of.node", "of.at", "end.run", "end.seq")
+    return findings(folded.where(F.col(AGAIN)), "A4", times, "of.node", "of.at", "end.run", "end.seq")
 
 
 def unknown(folded: DataFrame) -> DataFrame:
     """A9, of a snapshot: what it says has ended, a gateway that starts from it gives to no consumer."""
     detail = F.lit("its durable's snapshot says that it has ended; the journal, which is whole, has no end of it")
-    return _findings(folded.where(F.col(UNKNOWN)), "A9", detail, "of.node", "of.at", "of.run", "of.seq")
-
-
-def given_back_later(returns: DataFrame, ends: DataFrame) -> DataFrame:
-    """A4, of what was given back after it had ended. `ends`, `returns`: those that no command took back."""
-    key = ["store", "durable", "eid"]
-    first = ends.groupBy(*key).agg(F.min("offset").alias("ended_at"))
-    late = returns.join(first, key, "inner").where(F.col("offset") > F.col("ended_at"))
-    once = late.groupBy(*key).agg(F.min(F.struct("offset", "ended_at", "node", "at", "run", "seq")).alias("of"))
-    ended_at, offset = (F.col(name).cast("string") for name in ("of.ended_at", "of.offset"))
-    detail = F.concat(F.lit("ended at offset "), ended_at, F.lit(" of the journal, and given back at offset "), offset)
-    return _findings(once, "A4", detail, "of.node", "of.at", "of.run", "of.seq")
+    return findings(folded.where(F.col(UNKNOWN)), "A9", detail, "of.node", "of.at", "of.run", "of.seq")
 
 
 def _gone(claims: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:
@@ -299,7 +294,7 @@ def lost(claims: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:
     """S1: stored, below the first kept EID by now, and never ended for a durable that began before it."""
     unknown = _gone(claims, ended, durables).where(F.col("gone") == "lost")
     detail = F.concat(F.lit("the store begins at "), F.col("first_kept").cast("string"))
-    return _findings(unknown, "S1", detail, "node", "at", "run", "seq")
+    return findings(unknown, "S1", detail, "node", "at", "run", "seq")
 
 
 def trimmed(claims: DataFrame, ended_by: Ends, durables: DataFrame) -> DataFrame:
@@ -318,7 +313,7 @@ def trimmed(claims: DataFrame, ended_by: Ends, durables: DataFrame) -> DataFrame
     return gone.unionByName(ended).unionByName(whole).groupBy("store", "durable", "fate").count()
 
 
-def _findings(rows: DataFrame, code: str, detail: Column, node: str, at: str, run: str, seq: str) -> DataFrame:
+def findings(rows: DataFrame, code: str, detail: Column, node: str, at: str, run: str, seq: str) -> DataFrame:
     has_link = "link" in rows.columns
     nothing = F.lit(None).cast("string")
     return rows.select(

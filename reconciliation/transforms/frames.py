@@ -18,7 +18,7 @@ from reconciliation.model import schemas
 from reconciliation.model.ranges import Extent, Kind, kind_of
 from reconciliation.model.runs import Numbering, Run
 from reconciliation.model.state import CHAINED
-from reconciliation.model.withdrawn import Withdrawn
+from reconciliation.model.withdrawn import Void, Withdrawn
 from reconciliation.read.catalog import NEVER, Catalog, DurableState
 from reconciliation.read.landing import Chain, Landed
 from reconciliation.read.links import counting_records, folders_of
@@ -108,6 +108,12 @@ class Small:
     withdrawn: DataFrame | None
     """Ranges that commands ended; None when there are none."""
     voids: DataFrame | None
+    """What the journal says that counts for no durable that there is: taken back, or of an earlier one; None: nothing
+    is."""
+    taken_back: DataFrame | None
+    """Of that, what a seek or a truncation took back."""
+    restarts: DataFrame | None
+    """Of all that were deleted, sought or cut: from where on an event may have an end once more. None: nothing was."""
     looked_at: DataFrame | None
     """What commands ended, and what snapshots say has ended beside a whole journal; None when there is neither."""
     whole: bool
@@ -148,10 +154,16 @@ def small(
         local_table(spark, beginnings, schemas.BEGINNINGS),
         local_table(spark, catalog.cells, schemas.CELLS),
         local_table(spark, commanded.ranges, schemas.RANGES) if commanded.ranges else None,
-        local_table(spark, commanded.voids, schemas.VOIDS) if commanded.voids else None,
+        _voids(spark, commanded.voids + commanded.over),
+        _voids(spark, commanded.voids),
+        _voids(spark, commanded.voids + commanded.lives),
         local_table(spark, looked_at, schemas.RANGES) if looked_at else None,
         catalog.journal_whole,
     )
+
+
+def _voids(spark: SparkSession, voids: Sequence[Void]) -> DataFrame | None:
+    return local_table(spark, voids, schemas.VOIDS) if voids else None
 
 
 def stores(spark: SparkSession, places: Mapping[int, Place], catalog: Catalog) -> DataFrame:
@@ -226,14 +238,14 @@ def _terminal_ranges(catalog: Catalog, commanded: Withdrawn) -> list[tuple[int, 
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The same deliveries as told, as stored and as ended; beside them the groups of outcomes, what was given back, and
-    the copies that the journal tells of."""
+    """The same deliveries as told, as stored and as ended for a durable that there is; beside them the groups of
+    outcomes, all that the journal settles (`settled`), and the copies that it tells of."""
 
     groups: DataFrame
     claims: DataFrame
     events: DataFrame
     terminals: DataFrame
-    returns: DataFrame
+    settled: DataFrame
     copied: DataFrame
     all: DataFrame
     older: DataFrame | None
@@ -265,7 +277,8 @@ def accounts(
         events = decode.of_earlier_life(events, tables.doubts)
     events = events.persist()
     settled = decode.settlements(evidence.journal)
-    standing = settled if tables.voids is None else decode.standing(settled, tables.voids)
+    terminals = decode.terminals(settled)
+    standing = terminals if tables.voids is None else decode.standing(terminals, tables.voids)
     stored, ended, older = events, settled, None
     if since is not None:
         stored = bases.with_judged(events, tables.runs, bases.first_judged(events, tables.runs), since)
@@ -273,5 +286,4 @@ def accounts(
         stored = stored.where("judged")
         ended = bases.with_judged(settled, tables.runs, None, since).where("judged")
     together = outcomes.unionByName(claims.stored_events(stored)).unionByName(claims.ended(ended))
-    terminals, returns = decode.terminals(standing), standing.where(F.col("operation") == "return")
-    return Accounts(groups, outcomes, events, terminals, returns, copies.recorded(settled), together, older)
+    return Accounts(groups, outcomes, events, standing, settled, copies.recorded(settled), together, older)

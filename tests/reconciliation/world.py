@@ -89,6 +89,10 @@ class World:
         )
         return durable
 
+    def durable_again(self, node: Node, name: str, start: int) -> Durable:
+        """As one that was deleted before: what the journal says by now is of another one."""
+        return self.durable(node, name, start, self.log.control.bounds(f"{self.prefix}.journal", 0)[1])
+
     def project(self, node: Node, durable: Durable | None, low: int) -> None:
         journal = self.log.control.bounds(f"{self.prefix}.journal", 0)[1]
         self.show(node, durable, projection(low, low, journal))
@@ -185,6 +189,18 @@ class GatewayRun:
         self.world.command("1", "delete-node", node)
         self._commit([self._entry(node, "", "delete", "command 1", [[0, 0, 0, 0]])])
         delete_node(self.world.log, self.world.prefix, node.name)
+
+    def unsubscribe(self, node: Node, name: str) -> None:
+        """Its consumer ends the durable: noted, then its record goes."""
+        self._commit([self._entry(node, name, "delete", "unsubscribed", [[0, 0, 0, 0]])])
+        self.world.log.control.put(f"{self.world.prefix}.realm", durable_key(node.name, name), None)
+
+    def settle_and_unsubscribe(self, node: Node, sent: Sent, name: str) -> None:
+        """In one turn: one record has both."""
+        [seq] = self.settle(node, [sent], "accepted", name, journal=False)
+        end = self._entry(node, name, "acknowledge", "disposition", [[sent.eid, sent.eid, seq, sent.eid]])
+        self._commit([end, self._entry(node, name, "delete", "unsubscribed", [[0, 0, 0, 0]])])
+        self.world.log.control.put(f"{self.world.prefix}.realm", durable_key(node.name, name), None)
 
     # -- publishing
 

@@ -11,12 +11,18 @@ import pytest
 
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.realms import made
-from tests.reconciliation.variants import of_publishes, of_settlements, of_the_evidence, of_the_realm
+from tests.reconciliation.variants import of_durables, of_publishes, of_settlements, of_the_evidence, of_the_realm
 from tests.reconciliation.variants.honest import honest
 from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Variant
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
-VARIANTS = [*of_publishes.VARIANTS, *of_settlements.VARIANTS, *of_the_realm.VARIANTS, *of_the_evidence.VARIANTS]
+VARIANTS = [
+    *of_publishes.VARIANTS,
+    *of_settlements.VARIANTS,
+    *of_durables.VARIANTS,
+    *of_the_realm.VARIANTS,
+    *of_the_evidence.VARIANTS,
+]
 OF_THE_REALM = {case.name for case in of_the_evidence.VARIANTS}
 INFORMATIONAL = {"P5", "A12"}
 Row = dict[str, object]
