@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from typing import Any
 
 from reconciliation.model.ranges import Extent, Kind, Range, kind_of
 from reconciliation.model.settings import SettingsError
@@ -30,11 +32,13 @@ Partition = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class Link:
     """What one reconciliation has landed, and the ranges of it that count. `merges`: how often its records were
-    made one with those of other links."""
+    made one with those of other links. `files`: a digest of the names of its files (`reconciliation.read.links`);
+    empty: an earlier release wrote it, and kept none."""
 
     name: str
     ranges: tuple[Range, ...]
     merges: int = 0
+    files: str = ""
 
     @property
     def records_max(self) -> int:
@@ -76,25 +80,34 @@ class State:
     at: int
 
     def as_json(self) -> bytes:
-        return json.dumps({"v": VERSION, **asdict(self)}, indent=1).encode()
+        body = {"v": VERSION, **asdict(self)}
+        return json.dumps({**body, "digest": _digest(body)}, indent=1).encode()
 
     def end_of(self, topic: str) -> int:
         """How far partition 0 of a topic was read."""
         return next((reach.end for reach in self.reached if (reach.topic, reach.partition) == (topic, 0)), 0)
 
 
+def _digest(body: Mapping[str, Any]) -> str:
+    return blake2b(json.dumps(body).encode(), digest_size=16).hexdigest()
+
+
 def state_of(content: bytes, place: object) -> State:
-    """`place`: where it is, for words."""
+    """`place`: where it is, for words. The states of earlier releases have no digest."""
     try:
         body = json.loads(content)
-        if body.pop("v") != VERSION:
+        digest = body.pop("digest", None)
+        if body["v"] != VERSION:
             raise SettingsError(f"the state in {place} is of another release: name another directory by --state")
+        if digest not in (None, _digest(body)):
+            raise SettingsError(f"the state in {place} was changed after it was written: name another directory")
+        del body["v"]
         return State(
             **{
                 **body,
                 "reached": tuple(Reached(**reach) for reach in body["reached"]),
                 "links": tuple(
-                    Link(link["name"], tuple(Range(**span) for span in link["ranges"]), link.get("merges", 0))
+                    Link(**{**link, "ranges": tuple(Range(**span) for span in link["ranges"])})
                     for link in body["links"]
                 ),
                 "remarks": tuple(Remark(**remark) for remark in body["remarks"]),
@@ -216,8 +229,10 @@ def next_state(
     seen: Mapping[Partition, Seen],
     link: str,
     now_us: int,
+    files: str = "",
 ) -> State:
-    """Once the records that `reads` names are landed as `link`. What is not readable now stays as it is known."""
+    """Once the records that `reads` names are landed as `link`, in `files`. What is not readable now stays as it is
+    known."""
     kept = (
         [end for end in state.reached if _stays(end, extent, reads)] if state is not None and not reads.broken else []
     )
@@ -226,7 +241,7 @@ def next_state(
         prefix,
         identity_of(extent, prefix),
         (*kept, *_reached(state, extent, reads, seen)),
-        (*_links(state, kept, reads), Link(link, tuple(_counting(extent, reads)))),
+        (*_links(state, kept, reads), Link(link, tuple(_counting(extent, reads)), files=files)),
         (*remarks, *(Remark(now_us, f"{why}; what was read before does not count") for why in reads.broken)),
         1 if state is None else state.count + 1,
         now_us,

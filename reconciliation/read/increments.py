@@ -44,6 +44,7 @@ from reconciliation.model.state import (
 from reconciliation.read import landing, merging
 from reconciliation.read.export import Note
 from reconciliation.read.landing import COMPLETE, TRIES, Chain, Landed
+from reconciliation.read.links import files_of
 
 _STATE = re.compile(r"state-[0-9]{6,}\.json")
 _HALF = re.compile(r"\.state-[0-9]{6,}\.json\..*")
@@ -115,7 +116,7 @@ def land(
     """Make the realm, as it was when `extent` was asked for or later, available: new records are read, those that were
     read before are there. `now_us`: the time, in microseconds since 1970."""
     (directory / _LINKS).make()
-    before = _in_force(realm, extent, directory)
+    before = in_force(realm, extent, directory)
     name = f"{1 if before is None else before.count + 1:06d}-{uuid4().hex[:8]}"
     links, own = directory / _LINKS, directory / _LINKS / f"{_LINK}{name}"
     hindered = next((topic for kind in EVIDENCE if _is_gone(extent, topic := f"{realm.prefix}.{kind}")), None)
@@ -124,7 +125,7 @@ def land(
         return Increment(landed, directory, name, before)
     extent, reads, seen = _read(realm, extent, spark, own, before, note)
     own.write(COMPLETE, json.dumps(extent.as_json(), indent=1).encode())
-    state = next_state(before, extent, realm.prefix, reads, seen, name, now_us)
+    state = next_state(before, extent, realm.prefix, reads, seen, name, now_us, files_of(links, name))
     torn = any(gap.why == TORN for gap in extent.unread)  # a backup may bring those records back: they are read again
     if not torn:
         state = merging.merged(spark, links, state, realm.prefix)
@@ -139,7 +140,7 @@ def land(
     return Increment(landed, directory, name, before, after)
 
 
-def _in_force(realm: Realm, extent: Extent, directory: Folder) -> State | None:
+def in_force(realm: Realm, extent: Extent, directory: Folder) -> State | None:
     """The state to continue from. Raises SettingsError where it is not this realm's, or records of it are gone."""
     content = directory.read(name) if (name := newest(directory)) else None
     if content is None:
@@ -149,6 +150,10 @@ def _in_force(realm: Realm, extent: Extent, directory: Folder) -> State | None:
     there = (directory / _LINKS).names()
     if gone := [name for link in state.links if (name := f"{_LINK}{link.name}") not in there]:
         raise SettingsError(f"{directory} has no {_LINKS}/{gone[0]} any more, which its state names: name another one")
+    for link in state.links:
+        if link.files and files_of(directory / _LINKS, link.name) != link.files:
+            where = f"{directory}/{_LINKS}/{_LINK}{link.name}"
+            raise SettingsError(f"{where} has not the files any more that its state names: name another directory")
     return state
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import blake2b
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -10,12 +11,26 @@ from pyspark.sql import functions as F
 from reconciliation.model import schemas
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import Kind
-from reconciliation.model.state import Link
+from reconciliation.model.state import CHAINED, Link
 
 
 def folders_of(links: Folder, chosen: Iterable[Link], kind: Kind) -> list[Folder]:
     """Those of the links that have records of the kind."""
     return [folder for link in chosen if (folder := links / f"link={link.name}" / f"kind={kind}").exists()]
+
+
+def files_of(links: Folder, name: str) -> str:
+    """A digest of the names of a link's Parquet files: it tells whether all are there."""
+    own = links / f"link={name}"
+    there = set(own.names())
+    files = [
+        f"{folder}/{file}"
+        for folder in (f"kind={kind}" for kind in CHAINED)
+        if folder in there
+        for file in (own / folder).names()
+        if file.endswith(".parquet")
+    ]
+    return blake2b("\n".join(sorted(files)).encode(), digest_size=16).hexdigest()
 
 
 def counting_records(spark: SparkSession, links: Folder, folders: Iterable[Folder], counting: DataFrame) -> DataFrame:

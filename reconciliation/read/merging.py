@@ -20,7 +20,7 @@ from reconciliation.model import schemas
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import Kind, Range, kind_of
 from reconciliation.model.state import CHAINED, Link, Partition, State
-from reconciliation.read.links import counting_records, folders_of
+from reconciliation.read.links import counting_records, files_of, folders_of
 
 LEAST = 32
 RECORDS_MAX = 20_000_000
@@ -61,7 +61,9 @@ def merged(spark: SparkSession, links: Folder, state: State, prefix: str) -> Sta
         if records is not None:
             files = 1 + sum(link.records_max for link in chosen) // _FILE_RECORDS
             records.coalesce(files).write.parquet((links / f"link={name}" / f"kind={kind}").url, mode="overwrite")
-    union = Link(name, tuple(_ranges(chosen)), max(link.merges for link in chosen) + 1)
+    (links / f"link={name}").make()  # though none of its records may count
+    merges = max(link.merges for link in chosen) + 1
+    union = Link(name, tuple(_ranges(chosen)), merges, files_of(links, name))
     at = state.links.index(chosen[0])
     return replace(state, links=(*state.links[:at], union, *state.links[at + len(chosen) :]))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent, Range, Unread
-from reconciliation.model.settings import SettingsError
+from reconciliation.model.settings import Realm, SettingsError
 from reconciliation.model.state import (
     Seen,
     State,
@@ -18,6 +21,8 @@ from reconciliation.model.state import (
     plan,
     state_of,
 )
+from reconciliation.read import increments
+from reconciliation.read.links import files_of
 
 IDS = {"um.realm": "r", "um.outcomes": "o", "um.journal": "j", "um.node.a": "a", "um.node.b": "b"}
 
@@ -57,6 +62,37 @@ def test_each_partition_is_read_from_its_last_record_on() -> None:
 def test_a_state_comes_back_as_it_was_written() -> None:
     state = first_state()
     assert state_of(state.as_json(), "DIR") == state
+
+
+def test_a_state_that_was_changed_is_refused() -> None:
+    body = json.loads(first_state().as_json())
+    body["links"][0]["ranges"][0]["end"] -= 1
+    with pytest.raises(SettingsError, match="the state in DIR was changed after it was written"):
+        state_of(json.dumps(body).encode(), "DIR")
+
+
+def test_the_state_of_an_earlier_release_is_read() -> None:
+    body = json.loads(first_state().as_json())
+    del body["digest"]
+    for link in body["links"]:
+        del link["files"], link["merges"]
+    assert state_of(json.dumps(body, indent=1).encode(), "DIR") == first_state()
+
+
+def test_a_link_that_has_lost_a_file_is_a_gap_in_the_chain(tmp_path: Path) -> None:
+    folder, own = LocalFolder(tmp_path), tmp_path / "links" / "link=1"
+    for kind in ("outcomes", "events"):
+        (own / f"kind={kind}").mkdir(parents=True)
+        (own / f"kind={kind}" / "part-0.parquet").touch()
+        (own / f"kind={kind}" / "_SUCCESS").touch()
+    files = files_of(folder / "links", "1")
+    state = next_state(None, extent(), "um", plan(None, extent(), "um"), {}, "1", 1_000, files)
+    folder.write("state-000001.json", state.as_json())
+    (own / "kind=events" / "_SUCCESS").unlink()  # no records
+    assert increments.in_force(Realm("embedded", "um"), extent(), folder) == state
+    (own / "kind=events" / "part-0.parquet").unlink()
+    with pytest.raises(SettingsError, match="link=1 has not the files any more that its state names"):
+        increments.in_force(Realm("embedded", "um"), extent(), folder)
 
 
 @pytest.mark.parametrize(

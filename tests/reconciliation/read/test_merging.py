@@ -15,6 +15,7 @@ from reconciliation.model.ranges import Range
 from reconciliation.model.settings import Realm
 from reconciliation.model.state import CHAINED, Link
 from reconciliation.read import export, merging
+from reconciliation.read.links import files_of
 from reconciliation.transforms.frames import landed_records
 from tests.reconciliation import odd_realm
 from tests.reconciliation.conftest import Reconcile
@@ -73,6 +74,7 @@ def test_each_record_counts_once_and_as_far_as_it_is_there(
     assert chain is not None
     assert [link.merges for link in chain.links] == [2, 0, 0]
     assert days.links() == {link.name for link in chain.links}, "what became one is removed"
+    assert [link.files for link in chain.links] == [files_of(chain.folder, link.name) for link in chain.links]
     records = [landed_records(session, landed.landed, kind).select("topic", "offset") for kind in CHAINED]
     counting = reduce(DataFrame.unionAll, records).collect()
     export.export(days.directory / "realm", "um", days.directory / "whole", CHAINED)
