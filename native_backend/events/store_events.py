@@ -140,8 +140,10 @@ class StoreEvents:
         if first > self.first:
             self.first = first
             self.changes += 1
-        self.counted_to = max(self.counted_to, first)
         bound = max(first, low)
+        if bound > self.counted_to:  # else what is dropped here would be missed at the next look, and read
+            self.counted_to = bound
+            del self._transactions[: bisect_left(self._transactions, bound - 1)]  # a mark lies behind its last event
         self.map.remove_below(bound)
         self.times.remove_below(bound)
         self.expired.remove_below(bound)

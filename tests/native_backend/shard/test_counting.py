@@ -60,18 +60,33 @@ class Looks:
         return NOW_MS * 1000
 
 
-def counting(looks: Looks, stores: int = 1, **limits: Any) -> tuple[Counting, RealmContext]:
+@dataclass
+class Gaps(Looks):
+    """The log has these offsets, and nothing at those between them."""
+
+    offsets: list[int] = field(default_factory=list)
+
+    def holds_only(self, topic: str, partition: int, start: int, end: int, records: int, *_: object) -> bool:
+        return sum(start <= offset < end for offset in self.offsets) == records
+
+
+def counting(
+    looks: Looks, stores: int = 1, state: SimpleNamespace | None = None, **limits: Any
+) -> tuple[Counting, RealmContext]:
+    """`state`: that of a queue's consumers; without it the nodes are channels."""
+    kind = "queue" if state else "channel"
     nodes = {
         store: SimpleNamespace(
-            name=f"n{store}", topic=f"t{store}", partition=0, store=store, kind="channel", properties=Properties()
+            name=f"n{store}", topic=f"t{store}", partition=0, store=store, kind=kind, properties=Properties(),
+            part=lambda _: None,
         )
         for store in range(1, stores + 1)
-    }
-    metadata = SimpleNamespace(position=1, stores=nodes, on_changed=[])
+    }  # fmt: skip
+    metadata = SimpleNamespace(position=1, stores=nodes, on_changed=[], durable=lambda *_: None)
     services = SimpleNamespace(
         log=looks, clock=looks, worker=looks, limits=RealmLimits(**limits), metadata=metadata, events={}
     )
-    return Counting(cast(RealmContext, services), lambda *_: None), cast(RealmContext, services)
+    return Counting(cast(RealmContext, services), lambda *_: cast(Any, state)), cast(RealmContext, services)
 
 
 def go_on(counts: Counting, looks: Looks) -> None:
@@ -108,6 +123,28 @@ def test_what_is_stored_during_a_look_is_not_taken_for_a_loss() -> None:
     looks.now_s += 2.0
     go_on(counts, looks)
     assert not events.known, "this is a loss"
+
+
+def test_what_a_queues_consumers_have_taken_is_not_read_again() -> None:
+    looks, state = Gaps(), SimpleNamespace(low=0)
+    counts, services = counting(looks, state=state)
+    go_on(counts, looks)
+    [events] = services.events.values()
+    eids = [*range(1, 40_001, 2)]
+    looks.offsets, looks.end = eids, 40_001
+    events.stored(eids, [KEY] * len(eids), NOW_MS)
+    for taken in (9_000, 18_000):
+        state.low = eids[taken]
+        looks.now_s += 2.0
+        go_on(counts, looks)
+        assert events.map.count(state.low, looks.end) == len(eids) - taken
+    assert looks.reads == []
+    events.transacted([40_003], [KEY], NOW_MS)  # its mark is at 40,004
+    looks.offsets, looks.end = [*eids, 40_003, 40_004], 40_005
+    state.low = 40_003
+    looks.now_s += 2.0
+    go_on(counts, looks)
+    assert events.is_open(NOW_MS), "its mark was not seen yet"
 
 
 def test_a_new_store_is_looked_at_before_much_is_stored_there() -> None:
