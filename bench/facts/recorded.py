@@ -95,3 +95,9 @@ RECORDED: Final[Sequence[Cut]] = (
     Cut("history", "gateway.session.gateway:Gateway.close_evidence", "self.history.close()"),
 )
 FACTS: Final = tuple(dict.fromkeys(cut.fact for cut in RECORDED))
+TIMED: Final[Sequence[Cut]] = (
+    *(cut for cut in RECORDED if "StoreEvents" not in cut.where),  # `depths` call these
+    Cut("depths", "native_backend.shard.counting:_look_at", ALL),
+    Cut("depths", f"{_COUNTING}._looked", ALL),
+)
+"""What a process times, none inside another: also what statements above make the realm's worker do."""

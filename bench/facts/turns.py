@@ -110,7 +110,9 @@ def processor_s(pid: int) -> float:
 def couple(directory: Path, facts: tuple[str, ...], at: int) -> Iterator[Couple]:
     """Two new processes; which of them starts first changes with `at`. They are killed at the end: their realms are
     not needed any more."""
-    recording, without = (_gateway(directory / name, words) for name, words in (("a", ()), ("b", facts)))
+    recording, without = (
+        gateway_of(directory / name, words) for name, words in (("a", "none"), ("b", ",".join(facts) or "none"))
+    )
     try:
         for gateway in (without, recording) if at % 2 else (recording, without):
             gateway.start()
@@ -120,10 +122,11 @@ def couple(directory: Path, facts: tuple[str, ...], at: int) -> Iterator[Couple]
         without.kill()
 
 
-def _gateway(directory: Path, facts: tuple[str, ...]) -> GatewayProcess:
+def gateway_of(directory: Path, words: str) -> GatewayProcess:
+    """One that is not started. `words`: what `bench.facts.process` is to do."""
     settings: dict[str, Any] = {"admin": {"listen": "http://127.0.0.1:0"}}
     gateway = make_gateway(directory, embedded_realm(directory), **settings)
-    gateway.program = [sys.executable, "-m", "bench.facts.process", ",".join(facts) or "none"]
+    gateway.program = [sys.executable, "-m", "bench.facts.process", words]
     return gateway
 
 
