@@ -40,7 +40,7 @@ Sample = dict[str, Any]
 
 
 def measure(arguments: argparse.Namespace, take: Callable[[int], Sample]) -> list[Sample]:
-    """`take(0)`, `take(1)` and so on, each in an empty directory; no new one begins that would end after `minutes`."""
+    """`take(0)`, `take(1)` and so on, each in an empty directory; after `LEAST` none that would end after `minutes`."""
     samples: list[Sample] = []
     end_s = time.monotonic() + 60 * arguments.minutes
     for at in range(arguments.couples):
@@ -51,7 +51,7 @@ def measure(arguments: argparse.Namespace, take: Callable[[int], Sample]) -> lis
         now_s = time.monotonic()
         costs = ", ".join(f"{row} {cost:+.2%}" for row, cost in sample["costs"].items())
         sys.stderr.write(f"bench.facts: {costs}; {sample['foreign_cpu']:.0%} used by others\n")
-        if now_s + (now_s - began_s) > end_s:
+        if len(samples) >= LEAST and now_s + (now_s - began_s) > end_s:
             break
     return samples
 
