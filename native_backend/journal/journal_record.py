@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from native_backend.journal.settlement import Settlement
 
-VERSION = 1
+VERSION = 2
+_VERSION_2: Final = "truncated"
+"""What a release that knows version 1 only would take for the end of those events: it has to refuse the record."""
 _EntryKey = tuple[int, str, bool, str, int, int]
 
 
@@ -36,8 +38,10 @@ def encode(run: str, n: int, at_us: int, settlements: list[Settlement], runs_max
 
 
 def encode_record(run: str, n: int, at_us: int, entries: dict[_EntryKey, dict[str, Any]]) -> bytes:
-    """One record."""
-    return orjson.dumps({"v": VERSION, "run": run, "n": n, "at": at_us, "entries": [*entries.values()]})
+    """One record, of the lowest version that can say it."""
+    listed = [*entries.values()]
+    version = VERSION if any(entry["operation"] == _VERSION_2 for entry in listed) else 1
+    return orjson.dumps({"v": version, "run": run, "n": n, "at": at_us, "entries": listed})
 
 
 def _entry(entries: dict[_EntryKey, dict[str, Any]], settlement: Settlement) -> dict[str, Any]:

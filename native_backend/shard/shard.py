@@ -220,6 +220,7 @@ class Shard:
             dispatch.cut(end)
         elif recovered is not None:
             recovered.state.cut(end)
+        self.snapshots.soon((store, name))  # an earlier release can read the state, and not the note
 
     def resume(self, store: int, end: int) -> None:
         """The durables of a store that was cut go on."""

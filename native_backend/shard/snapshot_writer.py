@@ -78,6 +78,11 @@ class SnapshotWriter:
         """A round of these is due now."""
         self._due = [*every]
 
+    def soon(self, key: Key) -> None:
+        """This one is due now, besides those of the round under way."""
+        if key not in self._due:
+            self._due.append(key)
+
     def rewrite(self, every: Iterable[Key]) -> None:
         """A round of these, at once. Blocks; raises LogError."""
         self._due = [*every]

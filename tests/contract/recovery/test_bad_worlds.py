@@ -111,11 +111,11 @@ def test_a_journal_of_a_later_version_is_refused_and_the_realm_left_to_others(wo
     consumer = first.consumer(node)
     consumer.receive(2)
     consumer.acknowledge(eids[:1])
-    later = {**first.journal()[-1], "v": 2, "run": "later", "n": 1}
+    later = {**first.journal()[-1], "v": 3, "run": "later", "n": 1}
     first.log.control.put(journal_topic(first.prefix), b"later", orjson.dumps(later))
     first.kill()
     for _ in range(2):  # no one is kept waiting by who cannot read it
-        with pytest.raises(LogError, match="has records of version 2; this release knows 1") as refused:
+        with pytest.raises(LogError, match="has records of version 3; this release knows 2") as refused:
             start()
         assert refused.value.failure.code == "format"
 

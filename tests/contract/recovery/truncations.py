@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import orjson
 
@@ -104,6 +105,11 @@ def truncated(realm: RealmProcess) -> list[tuple[object, object]]:
     return sorted((entry["durable"], entry["store"]) for entry in entries(realm, "truncated"))
 
 
+def notes_a_cut(record: dict[str, Any]) -> bool:
+    """Earlier releases have to refuse it: they would end events by it."""
+    return any(entry["operation"] == "truncated" for entry in record["entries"])
+
+
 def alarm(realm: RealmProcess, name: str = ALARM) -> int:
     return realm.realm.metrics.alarms[name]
 
@@ -157,6 +163,7 @@ def after_a_loss(start: Start, ending: str) -> Truncation:
     noted = [(QUEUE, part.store) for load in queues for part in load.node.parts]
     noted += [(durable, part.store) for load in news for part in load.node.parts for durable in ("all", "odd")]
     assert truncated(second) == sorted(noted)
+    assert all(record["v"] == (2 if notes_a_cut(record) else 1) for record in second.journal())
     assert alarm(second) >= LOST * len({part.store for load in queues + news for part in load.node.parts})
     second.kill()
 
@@ -349,15 +356,30 @@ def a_journal_while_it_is_written(start: Start) -> Truncation:
     yield {(topic, 0): places[10]}
     consumer.acknowledge(eids[30:35])
     assert alarm(first, TRUNCATED) > 0
-    state = state_topic(first.prefix)
-
-    def kept() -> bool:
-        values = first.log.control.read_range(state, 0, 0, 1000).values
-        return any(value and orjson.loads(value)["journal"] in range(places[10], places[20]) for value in values)
-
-    first.until(kept, "a snapshot that names an offset that is there")
+    there = range(places[10], places[20])
+    first.until(lambda: any(at in there for at in named(first)), "a snapshot that names an offset that is there")
     first.kill()
     assert start().consumer(queue).receive(5) == eids[35:]
+
+
+def a_snapshot_behind_the_note(start: Start) -> Truncation:
+    """A release that does not know the note need not read it, though no consumer has opened the queue since."""
+    first = start()
+    queue = filled(first, wide(first, "queue", 1, name="queue"))
+    consumer = first.consumer(queue.node)
+    acknowledge(consumer, consumer.receive(len(queue.kept + queue.lost)))
+    first.close()
+    yield ends(queue)
+    second = start()
+    publish(second, queue.node, FRESH)
+    note = offsets(second, journal_topic(second.prefix))[[*map(notes_a_cut, second.journal())].index(True)]
+    second.until(lambda: max(named(second)) > note, "a snapshot behind the note")
+
+
+def named(realm: RealmProcess) -> list[int]:
+    """By each snapshot an offset of the journal."""
+    values = realm.log.control.read_range(state_topic(realm.prefix), 0, 0, 1000).values
+    return [orjson.loads(value)["journal"] for value in values if value]
 
 
 TRUNCATIONS: dict[str, Callable[[Start], Truncation]] = {
@@ -372,6 +394,7 @@ TRUNCATIONS: dict[str, Callable[[Start], Truncation]] = {
             a_dead_letter,
             a_journal,
             a_journal_while_it_is_written,
+            a_snapshot_behind_the_note,
         )
     },
 }
