@@ -1,7 +1,7 @@
 """A publisher and a consumer that go from gateway to gateway, as clients with a failover list do, and what they know.
 
 Each runs on a thread of its own until `finish`. A message that was not accepted is sent again; a message that was
-received is accepted at once.
+received is acknowledged at once, and its consumer waits for the answer.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 
 from tests.kit.patience import HANG_S
 from tests.kit.wire import frames
@@ -36,7 +37,9 @@ class Traffic:
 
     def __init__(self, ports: list[int]) -> None:
         self.accepted: set[int] = set()
+        self.sent: Counter[int] = Counter()
         self.received: Counter[int] = Counter()
+        self.acknowledged: Counter[int] = Counter()  # and answered so
         self._ports = ports
         self._over = threading.Event()  # nothing new is published
         self._done = threading.Event()  # nothing is consumed any more
@@ -63,6 +66,11 @@ class Traffic:
         self._threads[1].join(PATIENCE_S)
         return self.accepted - self.received.keys()
 
+    def given_after_their_end(self) -> set[int]:
+        """Messages that came again though the gateway had answered their acknowledgement. One that was sent more
+        than once, for want of an answer, may be stored as often."""
+        return {number for number, count in self.acknowledged.items() if count > self.sent[number]}
+
     def _publish(self) -> None:
         number, pending = 0, list[int]()
         while pending or not self._over.is_set():
@@ -72,6 +80,7 @@ class Traffic:
                     while pending or not self._over.is_set():
                         if not pending:
                             pending, number = list(range(number, number + BATCH)), number + BATCH
+                        self.sent.update(pending)
                         sent = dict(zip(peer.publish(*map(message, pending)), pending, strict=True))
                         outcomes = peer.outcomes(len(sent))
                         accepted = {sent[at] for at, outcome in outcomes.items() if outcome == "accepted"}
@@ -86,15 +95,25 @@ class Traffic:
                 with self._peer() as peer:
                     peer.consumer(NODE, credit=4 * BATCH)
                     while not self._done.is_set():
-                        for _ in range(BATCH):  # one by one: the last that come need not be a batch
-                            self._take(peer, peer.receive(1, deadline_s=1.0)[0])
+                        self._take(peer)
+                        assert not peer.eof
                         peer.credit(4 * BATCH)
             except (AssertionError, OSError):
                 time.sleep(0.01)
 
-    def _take(self, peer: Peer, seen: frames.Seen) -> None:
-        self.received[number_of(seen.payload)] += 1
-        peer.settle([seen.field(1)], frames.state("accepted"))
+    def _take(self, peer: Peer) -> None:
+        """At most a batch, one by one: the last that come need not be a batch."""
+        taken: dict[int, int] = {}
+        with suppress(AssertionError):  # no more came
+            while len(taken) < BATCH:
+                [seen] = peer.receive(1, deadline_s=1.0)
+                number = taken[seen.field(1)] = number_of(seen.payload)
+                self.received[number] += 1
+                peer.settle([seen.field(1)], frames.state("accepted"), settled=False)
+        while taken:
+            for delivery, outcome in peer.outcomes(1).items():
+                number = taken.pop(delivery)
+                self.acknowledged[number] += outcome == "accepted"
 
     def _peer(self) -> Peer:
         for port in self._ports[:-1]:
