@@ -30,6 +30,7 @@ LONG: dict[str, str] = {
     r"deploy/test_readme\.py::test_(the_first_edit|the_rule_that|what_explain)": "tests/mappings/tools/test_how_to.py",
     r"deploy/test_(compose|image|systemd|wheels)\.py": "test_setup.py",
     r"deploy/previous/": "contract/recovery/test_truncated.py; gateway/serve/test_standby.py; `the_version_before`",
+    r"deploy/test_copied_kafka\.py": "tests/gateway/test_copied_realm.py",
     r"deploy/helm/test_chart\.py": "tests/deploy/helm/test_values_schema.py; tests/gateway/admin/test_probes.py",
     r"deploy/test_rules\.py::(?!test_an_alert_is_expected)": "tests/gateway/admin/test_alerts.py",
     r"deploy/test_secured_kafka\.py": "tests/native_backend/log/kafka/test_login_errors.py",
