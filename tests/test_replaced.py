@@ -9,15 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.kit.source_files import source_files
+
 TREES = ("bench", "console", "gateway", "mappings", "native_backend", "reconciliation", "tests", "transformers")
-
-
-def sources() -> dict[str, str]:
-    files = [file for tree in TREES for file in sorted((ROOT / tree).rglob("*.py"))]
-    return {file.relative_to(ROOT).as_posix(): file.read_text() for file in files}
 
 
 def module_path(name: str, files: Mapping[str, str]) -> str | None:
@@ -66,18 +61,24 @@ def replaced(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
 
 def missing(files: Mapping[str, str]) -> Iterator[str]:
     """`path:line: module has no name`."""
+    names: dict[str, set[str]] = {}  # of the modules in which something is replaced
     for path, text in files.items():
         if path.split("/")[0] not in ("bench", "tests") or "setattr(" not in text:
             continue
         tree = ast.parse(text)
         modules = imported(tree, files)
         for line, module, name in replaced(tree):
-            if module in modules and name not in bound(ast.parse(files[modules[module]])):
-                yield f"{path}:{line}: {modules[module]} has no {name}"
+            if module not in modules:
+                continue
+            owner = modules[module]
+            if owner not in names:
+                names[owner] = set(bound(ast.parse(files[owner])))
+            if name not in names[owner]:
+                yield f"{path}:{line}: {owner} has no {name}"
 
 
 def test_what_is_replaced_is_there() -> None:
-    assert list(missing(sources())) == []
+    assert list(missing(source_files(TREES))) == []
 
 
 def test_what_has_moved_is_seen() -> None:

@@ -13,16 +13,12 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.kit.source_files import source_files
+
 PRODUCT = ("console", "gateway", "mappings", "native_backend", "reconciliation", "transformers")
 TESTS = ("bench", "tests")
 MOST = 50
 SEAM = "tests/kit/realm/inside.py"  # the place that exists to do it for all others
-
-
-def sources(trees: tuple[str, ...]) -> dict[str, str]:
-    files = [file for tree in trees for file in sorted((ROOT / tree).rglob("*.py"))]
-    return {file.relative_to(ROOT).as_posix(): file.read_text() for file in files}
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
@@ -68,7 +64,7 @@ def reaches(tests: Mapping[str, str], product: Mapping[str, str]) -> list[str]:
 
 
 def test_few_tests_reach_into_others() -> None:
-    findings = reaches(sources(TESTS), sources(PRODUCT))
+    findings = reaches(source_files(TESTS), source_files(PRODUCT))
     assert len(findings) <= MOST, "\n".join(["", *findings])
 
 
