@@ -5,7 +5,7 @@ A record that is no JSON of its shape keeps null for `run`; an event whose key i
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.model.schemas import JOURNAL, OUTCOMES
@@ -97,12 +97,16 @@ def void(terminals: DataFrame, voids: DataFrame) -> DataFrame:
 
 
 def _by_voids(terminals: DataFrame, voids: DataFrame, how: str) -> DataFrame:
+    return joined_with_voids(terminals, voids, F.col("offset") < F.col("before"), how)
+
+
+def joined_with_voids(rows: DataFrame, voids: DataFrame, applies: Column, how: str) -> DataFrame:
+    """With the voids of their durable that reach to their EID. `applies`: where `before` stands to their offsets."""
     places = voids.select(
         F.col("store").alias("of_store"), F.col("durable").alias("of_durable"), "before", F.col("eid").alias("from_eid")
     )
     same = (F.col("store") == F.col("of_store")) & (F.col("durable") == F.col("of_durable"))
-    is_void = (F.col("offset") < F.col("before")) & (F.col("eid") >= F.col("from_eid"))
-    return terminals.join(F.broadcast(places), same & is_void, how)
+    return rows.join(F.broadcast(places), same & (F.col("eid") >= F.col("from_eid")) & applies, how)
 
 
 def events(records: DataFrame, nodes: DataFrame) -> DataFrame:

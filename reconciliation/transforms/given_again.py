@@ -11,6 +11,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from reconciliation.transforms.decode import joined_with_voids
 from reconciliation.transforms.durables import findings, which_end
 
 _EVENT = ("store", "durable", "eid")
@@ -41,9 +42,5 @@ def _unbroken(pairs: DataFrame, restarts: DataFrame | None) -> DataFrame:
     """The pairs of `ended_at` and `offset` that no restart stands between."""
     if restarts is None:
         return pairs
-    places = restarts.select(
-        F.col("store").alias("of_store"), F.col("durable").alias("of_durable"), "before", F.col("eid").alias("from_eid")
-    )
-    same = (F.col("store") == F.col("of_store")) & (F.col("durable") == F.col("of_durable"))
     between = (F.col("ended_at") < F.col("before")) & (F.col("before") <= F.col("offset"))
-    return pairs.join(F.broadcast(places), same & between & (F.col("eid") >= F.col("from_eid")), "left_anti")
+    return joined_with_voids(pairs, restarts, between, "left_anti")
