@@ -6,7 +6,7 @@ Called from one thread; nothing blocks but `open` and `close`. What was asked is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from native_backend.access.authorizer import Authorizer
@@ -50,10 +50,11 @@ from native_backend.shard.metadata_looks import MetadataLooks
 from native_backend.shard.shard import Shard
 from native_backend.shard.truncation import Truncations
 from native_backend.state.mistakes import Mistakes
+from native_backend.state.timers import Timers
 from native_backend.subscriptions.registry import NOT_GRANTED, SubscriptionRegistry
 from native_backend.subscriptions.subscription import Subscribe, Subscription
 from native_backend.temporary.nodes import TemporaryNodes
-from native_backend.turn import Part, Turn
+from native_backend.turn import Turn
 
 __all__ = ["DeliveryBatch", "Node", "Posting", "Realm", "Settlement", "Subscribe", "Subscription"]
 _LOG = logging.getLogger(__name__)
@@ -82,16 +83,17 @@ class Realm:
         get; `selecting` compiles the selectors of commands."""
         limits = limits or RealmLimits()
         self.run, self.kind = run, log.kind
-        self.poll_interval_s = log.poll_interval_s
-        self.descriptor = log.descriptor
+        self.poll_interval_s, self.descriptor = log.poll_interval_s, log.descriptor
         self._answers: list[Answer] = []
         self._workers, worker = workers, workers.control
         journal = Journal(log, prefix, run, clock, worker, limits, self._answer)
         windows = StoreWindows(log, clock, limits, frame)
         self._metadata = metadata = Metadata()
-        lease = self._lease = Lease(log, prefix, run, clock, workers.lease, limits, liveness or SystemLiveness())
-        journal.confirm = lease.confirm
         mistakes = self.mistakes = Mistakes(clock)
+        timers = Timers(clock, mistakes)
+        alive = liveness or SystemLiveness()
+        lease = self._lease = Lease(log, prefix, run, clock, workers.lease, limits, alive, timers)
+        journal.confirm, lease.on_lost = lease.confirm, self._fenced
         context = self._context = RealmContext(
             log,
             prefix,
@@ -111,6 +113,7 @@ class Realm:
             mistakes.alarms,
             mistakes.troubles,
             mistakes,
+            timers,
         )
         self._log, self._clock, self._worker, self._journal = log, clock, worker, journal
         self.authorizer = Authorizer(context)
@@ -130,10 +133,8 @@ class Realm:
         self._subscriptions = SubscriptionRegistry(context, self._shard, self.authorizer, self._lifetimes)
         self.temporary = TemporaryNodes(context, self._shard, self._looks.follow)
         self.on_deleted: list[Callable[[Node], None]] = []  # in a turn, once its subscriptions are lost
-        self._closing = self._closed = False
-        parts_of_turn = self._parts(), self._timed_parts()
-        self._turn = Turn(context, workers, self._publisher, self._diagnosis, self._attestation, *parts_of_turn)
-        self._abandoned = False  # closed with settlements of unknown result
+        self._closed = self._abandoned = False  # abandoned: closed with settlements of unknown result
+        self._turn = Turn(context, workers, self._publisher, self._diagnosis)
 
     def open(self, standby: Standby | None = None) -> None:
         """Topics, lease, metadata, claim, recovery. Blocks; raises LogError, after which it may be called again.
@@ -275,7 +276,7 @@ class Realm:
         """What was answered since the last call, in order; also moves feeds, group commit and timers on. A closed realm
         does nothing more: the loop may have been woken before."""
         if not self._closed:
-            self._advance()
+            self._turn.take()
         answers, self._answers[:] = self._answers[:], []
         return answers
 
@@ -302,15 +303,16 @@ class Realm:
     def close(self, deadline_s: float) -> None:
         """After the last settle: waits for journal and evidence, snapshots, projects, closes the log. Blocks."""
         self.on_ready(lambda: None)  # what was woken is closing, too
-        self._closing = True
+        self._context.timers.close()
+        self._attestation.hurry()
         self._shard.stop_trimming()
         until_s = self._clock.monotonic_s() + deadline_s
         self._subscriptions.close()
         self.temporary.close()
-        self._advance()
+        self._turn.take()
         while self._unfinished and self._clock.monotonic_s() < until_s:
             self._worker.pause(_PAUSE_S)
-            self._advance()
+            self._turn.take()
         self._publisher.evidence.close()
         if self._journal.busy:
             _LOG.error("closing with settlements of unknown result")
@@ -329,26 +331,13 @@ class Realm:
         evidence = publisher.evidence.pending or self._attestation.owing
         return bool(self._journal.busy or publisher.pending or evidence or self._worker.pending)
 
-    def _advance(self) -> None:
-        self._turn.take(closing=self._closing)
-
-    def _parts(self) -> Iterator[Part]:
-        yield "commands", self._executor.advance
-        yield "ends of durables", self._lifetimes.advance
-        yield "access", self.authorizer.advance
-        yield "truncations", self._truncations.advance
-        yield "temporary nodes", self.temporary.advance
-
-    def _timed_parts(self) -> Iterator[Part]:
-        yield "shard", self._shard.advance
-        yield "topic watch", self._watch.advance
-        yield "settings of topics", self._settings_watch.advance
-        yield "diagnosis", self._diagnosis.advance
-        yield "metadata", self._looks.advance
-
     def _answer(self, answer: Answer) -> None:
         if answer.owner is not None:  # a caller asked
             self._answers.append(answer)
+
+    def _fenced(self) -> None:
+        if not self._journal.fenced:
+            self._journal.give_up("fenced", "fenced")
 
     # -- nodes that were deleted
 

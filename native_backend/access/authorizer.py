@@ -32,9 +32,8 @@ class Authorizer:
         self._metadata = context.metadata
         self._context = context
         self._access_lists: AccessLists | None = None
-        self._following = False
-        self._due_s = 0.0
-        self._stale = False
+        self._timer = context.timers.timer("access", self._look)
+        self._reports = context.timers.timer("changes of access", self.changed)
         context.metadata.on_changed.append(self._on_metadata)
 
     def allows(self, subject: Subject, operations: frozenset[str], node: Node | None) -> bool:
@@ -65,23 +64,18 @@ class Authorizer:
     def follow_access_lists(self) -> None:
         """From now on the log's own lists count. Blocks; raises LogError. A log without lists has nothing to say."""
         self._access_lists = self._context.log.control.access_lists(self._context.limits.control_deadline_s)
+        self._timer.soon()
         self.changed()
 
-    def advance(self) -> None:
-        """Once a turn: tell of changes, however many came together; look at the log's lists when it is time to."""
-        if self._stale:
-            self.changed()
-        context, now_s = self._context, self._context.clock.monotonic_s()
-        if self._access_lists is None or self._following or now_s < self._due_s:
-            return
-        self._following = True
+    def _look(self) -> None:
+        """At the log's lists."""
+        context = self._context
         context.worker.submit(
             lambda: context.log.control.access_lists(context.limits.control_deadline_s), self._followed
         )
 
     def _followed(self, access_lists: AccessLists | LogError | None) -> None:
-        self._following = False
-        self._due_s = self._context.clock.monotonic_s() + self._context.limits.rights_interval_s
+        self._timer.after(self._context.limits.rights_interval_s)
         if isinstance(access_lists, LogError):
             self._context.troubles.begin("access-lists-unread", f"those read before hold: {access_lists}")
             return
@@ -91,11 +85,10 @@ class Authorizer:
             self.changed()
 
     def _on_metadata(self, _: Node | None) -> None:
-        self._stale = True
+        self._reports.soon()  # once, however many changes came together
 
     def changed(self) -> None:
         """Call the listeners. Also called when a user's groups have changed, not a list."""
-        self._stale = False
         for listener in self.on_changed:
             listener()
 

@@ -31,6 +31,7 @@ from native_backend.nodes.words import SubscribeAnswer
 from native_backend.state.dead_letter_counts import DeadLetterCounts
 from native_backend.state.mistakes import Mistakes
 from native_backend.state.occupancy import Counted
+from native_backend.state.timers import Timers
 from native_backend.state.troubles import Alarms, Troubles
 
 _LOG = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class RealmContext:
     """What an operator has to look at, counted."""
     troubles: Troubles
     mistakes: Mistakes
+    timers: Timers
     wait_lists: WaitLists = field(default_factory=WaitLists)
     preparing: set[Settlement] = field(default_factory=set)
     """What left its link and is not with the journal yet: its dead letters are read, or its commit is prepared."""

@@ -81,10 +81,10 @@ class Journal:
         limits: RealmLimits,
         answer: Callable[[Answer], None],
     ) -> None:
-        self.topic = journal_topic(prefix)
-        self.shard = f"{prefix}.shard.0"
+        self.topic, self.shard = journal_topic(prefix), f"{prefix}.shard.0"
         self.next = 0  # the first offset whose record is not applied
         self.records = 0  # stored by this run
+        self.on_grown: Callable[[], None] = lambda: None  # it has more records
         self.on_stored: Callable[[list[Write], list[int]], None] = lambda writes, offsets: None  # of events
         self.seconds = Durations()  # of its transactions, tries and doubts included
         self.known = KnownEnds()
@@ -96,8 +96,7 @@ class Journal:
         self._log, self._run, self._clock, self._worker = log, run, clock, worker
         self._limits, self._answer = limits, answer
         self._waiting: list[Item] = []
-        self._count = 0  # events settled by what is waiting
-        self._bytes = 0  # of the events that it writes
+        self._count = self._bytes = 0  # events settled by what is waiting; octets of those that it writes
         self._singly: list[list[Item]] = []  # to be tried one after another, before what is waiting
         self._batch: _Batch | None = None
         self._n = 0
@@ -260,6 +259,7 @@ class Journal:
         self._batch = None
         missing, self.next = self.next - following, following
         self.records += len(batch.records)
+        self.on_grown()
         self.seconds.add(self._clock.monotonic_s() - batch.began_s)
         self._written(batch, offsets)
         places = iter(offsets)

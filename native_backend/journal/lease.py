@@ -23,6 +23,7 @@ from native_backend.journal.process_liveness import Process, ProcessLiveness
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Failure, Log, LogError
 from native_backend.log.worker import Worker
+from native_backend.state.timers import Timers
 
 _LOG = logging.getLogger(__name__)
 _TRIM_RECORDS = 100
@@ -46,7 +47,7 @@ Standby = Callable[[Owner], None]  # told once of each owner who makes it wait
 
 
 class Lease:
-    """One process's claim to be the owner. `release`, `acquire` and `confirm` block, `advance` does not."""
+    """One process's claim to be the owner. `release`, `acquire` and `confirm` block."""
 
     def __init__(
         self,
@@ -57,8 +58,11 @@ class Lease:
         worker: Worker,
         limits: RealmLimits,
         liveness: ProcessLiveness,
+        timers: Timers,
     ) -> None:
         self.lost = False
+        self.on_lost: Callable[[], None] = lambda: None
+        self._timer = timers.timer("lease", self._advance, ends=True, is_needed=True)
         self._log, self._prefix, self._run, self._clock, self._worker = log, prefix, run, clock, worker
         self._limits, self._liveness = limits, liveness
         self._records = LeaseRecords()
@@ -94,6 +98,7 @@ class Lease:
         if self._records.run != self._run:
             return False
         self._began_s, self._was_held = began_s, True
+        self._timer.soon()
         self._deadline_s = min(self._limits.control_deadline_s, max(self._limits.lease_s / 2, _CALL_S))
         return True
 
@@ -134,8 +139,8 @@ class Lease:
         """How many owners the shard has had, this one among them."""
         return self._records.term
 
-    def advance(self) -> None:
-        """Look, when it is time to; and say so when the lease was lost or got back."""
+    def _advance(self) -> None:
+        """Look, when it is time to; and say so when the lease lapsed or is held again."""
         now_s = self._clock.monotonic_s()
         if not self._looking and not self.lost and now_s >= self._look_s:
             self._looking, self._look_s = True, now_s + self._limits.lease_look_s
@@ -144,6 +149,10 @@ class Lease:
         if held != self._was_held and not self.lost:
             _LOG.warning("the lease is held" if held else "the lease lapsed: no delivery until it is held")
         self._was_held = held
+        if not self._looking:
+            self._timer.by(self._look_s)
+        if held:
+            self._timer.by(self._began_s + self._limits.lease_s)  # it lapses
 
     @property
     def unanswered_s(self) -> float:
@@ -172,12 +181,14 @@ class Lease:
 
     def _looked(self, began_s: float | LogError) -> None:
         self._looking = False
+        self._timer.soon()
         failure = began_s.failure if isinstance(began_s, LogError) else None
         self.failure = (self.failure or failure) if failure is not None else None  # what came first says most
         if isinstance(began_s, LogError):
             _LOG.debug("cannot look at the lease: %s", began_s)  # said as a trouble, once
         elif self._records.run != self._run:
             self.lost = True
+            self.on_lost()
         else:
             self._began_s = began_s
 

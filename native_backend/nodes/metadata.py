@@ -68,6 +68,8 @@ class Metadata:
     """Where a living node was first read."""
     on_changed: list[Callable[[Node | None], None]] = field(default_factory=list)
     """Told, by the thread that folds, of a node whose properties changed; None: the realm's grants did."""
+    on_made: list[Callable[[], None]] = field(default_factory=list)
+    """Called, by the thread that folds, when there is a new node."""
 
     def fold(self, parts: list[Records]) -> list[Node]:
         """Take records in; those below `position` are known already. Returns the nodes that were deleted."""
@@ -136,6 +138,8 @@ class Metadata:
         if known is None:
             self._seen[node.name] = offset
             self._keep(node)
+            for listener in self.on_made:
+                listener()
         elif known.store == node.store and self.alive(node) and known.properties != node.properties:
             changed = replace(known, properties=node.properties)
             self._keep(changed)

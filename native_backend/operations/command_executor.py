@@ -58,8 +58,9 @@ class CommandExecutor:
         self._busy = False
         self._at: tuple[int, str] | None = None
         self._position: int | None = None
-        self._reading = False
-        self._look_s = 0.0
+        self._timer = context.timers.timer("looks for commands", self._look)
+        self._next_one = context.timers.timer("commands", self._begin_next)
+        self._counting = context.timers.timer("counts of messages", self._count_on)
         self._counts: Iterator[None] | None = None  # one that is being made
 
     @property
@@ -75,6 +76,7 @@ class CommandExecutor:
         self._position = self._context.log.control.bounds(
             commands_topic(self._context.prefix), 0, self._context.limits.control_deadline_s
         )[1]
+        self._timer.soon()
 
     def execute(self, command: Command, owner: object) -> None:
         """Answered by `Commanded`. Recorded first, like what comes from elsewhere."""
@@ -88,27 +90,32 @@ class CommandExecutor:
                 context.answer(Commanded(owner, "unavailable", 0, f"the command could not be recorded: {result}"))
             else:
                 self._waiting.append((command, owner))
+                self._next_one.soon()
 
         context.worker.submit(lambda: context.log.control.put(topic, key, value, deadline_s), recorded)
 
-    def advance(self) -> None:
-        """Look for commands when it is time to; begin the next one."""
-        if self._context.journal.fenced:
-            return
-        now_s = self._context.clock.monotonic_s()
-        if self._position is not None and not self._reading and now_s >= self._look_s:
-            self._look_s = now_s + self._context.limits.command_interval_s
-            self._reading = True
+    def _look(self) -> None:
+        """For commands that others wrote."""
+        if self._position is not None and not self._context.journal.fenced:
             log, topic, start = self._context.log, commands_topic(self._context.prefix), self._position
             self._context.worker.submit(lambda: read_tail(log, topic, start), self._read)
-        if self._counts is not None and next(self._counts, self) is self:
+
+    def _count_on(self) -> None:
+        """A step of the count that is being made."""
+        if self._counts is None or self._context.journal.fenced:
+            return
+        if next(self._counts, self) is self:
             self._counts = None
-        if self._waiting and not self._busy:
+        else:
+            self._counting.soon()
+
+    def _begin_next(self) -> None:
+        if self._waiting and not self._busy and not self._context.journal.fenced:
             self._busy = True
             self._next(*self._waiting.popleft())
 
     def _read(self, parts: list[Records] | LogError) -> None:
-        self._reading = False
+        self._timer.after(self._context.limits.command_interval_s)
         if isinstance(parts, LogError):
             _LOG.warning("cannot look for commands now: %s", parts)
             return
@@ -120,6 +127,7 @@ class CommandExecutor:
                     self._recorded.discard(command.id)
                 elif command is not None:
                     self._waiting.append((command, None))
+                    self._next_one.soon()
                 elif value is None or decode_note(value) is None:
                     _LOG.warning("command at offset %d is not understood by this release, and ignored", offset)
 
@@ -138,6 +146,7 @@ class CommandExecutor:
     def _begin(self, command: Command, done: Done) -> None:
         if command.what == "count":
             self._counts = report(self._shard.depths, command, self._context.clock, done)
+            self._counting.soon()
             return
         self._at = command.store, command.durable
         node = self._metadata.nodes.get(command.node)  # of one whose topic is another's there are no stores
@@ -205,6 +214,7 @@ class CommandExecutor:
 
     def _done(self, command: Command, owner: object | None, answer: CommandAnswer, count: int, detail: str) -> None:
         self._busy, self._at = False, None
+        self._next_one.soon()
         level = logging.DEBUG if command.what == "count" else logging.INFO  # it changes nothing
         _LOG.log(level, "%s", _words(command, answer, count, detail), extra=_about(command, answer, count, detail))
         context = self._context

@@ -24,6 +24,7 @@ from native_backend.operations.durable_changes import Deletion
 from native_backend.shard.shard import Shard
 
 _LOG = logging.getLogger(__name__)
+_AGAIN_S = 0.001
 IN_USE = "it has consumers, or is being worked on"
 
 
@@ -34,6 +35,7 @@ class DurableLifetimes:
         self._context, self._metadata, self._shard, self._busy = context, context.metadata, shard, busy
         self._holds: Counter[Key] = Counter()
         self._due: dict[Key, tuple[float, Durable]] = {}  # monotonic seconds
+        self._timer = context.timers.timer("ends of durables", self._end_due)
 
     def begin(self) -> None:
         """What an earlier process left behind."""
@@ -57,15 +59,17 @@ class DurableLifetimes:
             if known is not None and known.store == durable.store and known.terms.expiry != "never":
                 self._start(known)
 
-    def advance(self) -> None:
-        """End what is due."""
-        if not self._due or self._context.journal.fenced:
+    def _end_due(self) -> None:
+        """One that is in use, or being worked on, is looked at again soon."""
+        if self._context.journal.fenced:
             return
         now_s = self._context.clock.monotonic_s()
         for key, (due_s, durable) in list(self._due.items()):
             if now_s >= due_s and not self._shard.is_in_use(*key) and not self._busy(*key):
                 del self._due[key]
                 self._lapse(durable)
+        for due_s, _ in self._due.values():
+            self._timer.by(max(due_s, now_s + _AGAIN_S))
 
     def found(
         self, name: DurableName, owner: object, allowed: Callable[[Node], bool], its_own: Callable[[Durable], bool]
@@ -126,6 +130,7 @@ class DurableLifetimes:
     def _start(self, durable: Durable) -> None:
         due_s = self._context.clock.monotonic_s() + durable.terms.timeout_s
         self._due[durable.store, durable.name] = due_s, durable
+        self._timer.by(due_s)
 
     def _lapse(self, durable: Durable) -> None:
         def done(answer: CommandAnswer, _: int, detail: str) -> None:

@@ -21,7 +21,10 @@ class Attestation:
         self._context, self._evidence = context, evidence
         self._noted = 0  # what the journal says
         self._asked = 0  # what it will say when the note under way is stored; 0: there is none
-        self._due_s = 0.0
+        self._interval_s = context.limits.attestation_interval_s
+        self._next_s = 0.0  # no note before
+        self._timer = context.timers.timer("attestation", self._note, ends=True)
+        evidence.on_stored = self._record_stored
 
     @property
     def _stored(self) -> int:
@@ -33,20 +36,28 @@ class Attestation:
         """The journal needs a note of stored records, and can take one."""
         return not self._context.journal.fenced and (self._asked > 0 or self._stored > self._noted)
 
-    def advance(self, closing: bool) -> None:
-        """Once a turn."""
+    def hurry(self) -> None:
+        """The realm closes: nothing waits for its time any more."""
+        self._interval_s = self._next_s = 0.0
+        self._timer.soon()
+
+    def _record_stored(self) -> None:
+        self._timer.by(self._next_s)
+
+    def _note(self) -> None:
         context = self._context
-        now_s = context.clock.monotonic_s()
-        if self._asked or not (closing or now_s >= self._due_s) or not self.owing:
+        if self._asked or not self.owing:
             return
-        self._due_s = now_s + context.limits.attestation_interval_s
+        self._next_s = context.clock.monotonic_s() + self._interval_s
         self._asked = stored = self._stored
         note = {("", "", 0): (1, stored, 0, 1)}
         EachStore(context.journal, self._is_noted, self._is_refused).note("recorded", OUTCOMES, note)
 
     def _is_noted(self) -> None:
         self._noted, self._asked = self._asked, 0
+        self._timer.by(self._next_s)
 
     def _is_refused(self) -> None:
         """The next note says it."""
         self._asked = 0
+        self._timer.by(self._next_s)

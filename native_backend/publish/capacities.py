@@ -56,12 +56,8 @@ class Capacities:
         counted = [self.of(part) if part.store in self._counted_stores else None for part in node.parts]
         return all(counted_store is not None and counted_store.is_full for counted_store in counted)
 
-    def advance(self) -> None:
-        """Look again where the log had not shown everything."""
-        for counted_store in self._counted_stores.values():
-            if counted_store.is_behind:
-                counted_store.look_again()
-
     def forget(self, store: int) -> None:
-        self._counted_stores.pop(store, None)
+        counted_store = self._counted_stores.pop(store, None)
+        if counted_store is not None:
+            counted_store.stop()
         self._context.counted.pop(store, None)

@@ -50,6 +50,7 @@ class CountedStore:
     def __init__(
         self, context: RealmContext, node: Node, state_of: StateOf, evicted: Callable[[int, int], None]
     ) -> None:
+        self._timer = context.timers.timer("capacity", self._scan, ends=True, is_needed=True)
         self.node = node
         self.group = [self]
         self.occupancy: Occupancy | None = None  # None: nothing is counted yet
@@ -62,7 +63,6 @@ class CountedStore:
         self._uncounted: list[tuple[int, int, int]] = []  # last EID, events, octets: stored behind a hole
         self._scanning = False
         self._evicting = False
-        self.is_behind = False  # look again next turn
         self._hidden_s: float | None = None  # since when the log shows less than is known to be stored
         self._stretch = _FIRST_STRETCH
 
@@ -223,6 +223,10 @@ class CountedStore:
 
     # -- counting what is there
 
+    def stop(self) -> None:
+        """It is not counted any more."""
+        self._timer.stop()
+
     def _scan(self) -> None:
         if self._scanning:
             return
@@ -237,10 +241,6 @@ class CountedStore:
             return start, context.log.control.read_range(node.topic, node.partition, start, count, deadline_s)
 
         context.worker.submit(job, lambda scanned: self._scanned(scanned, occupancy is not None))
-
-    def look_again(self) -> None:
-        self.is_behind = False
-        self._scan()
 
     def _scanned(self, scanned: tuple[int, Records] | LogError, continues: bool) -> None:
         self._scanning = False
@@ -271,7 +271,7 @@ class CountedStore:
             self._scan()
             return
         if self._uncounted or self._is_hidden(occupancy):
-            self.is_behind = True  # a log may show what is stored a little late
+            self._timer.soon()  # a log may show what is stored a little late
             return
         self.is_whole = True
         if self.is_counted():

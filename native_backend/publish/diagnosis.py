@@ -18,11 +18,12 @@ _OF_THE_TOPIC = (*_OF_ITS_OWN, "refused", "unexpected")
 
 
 class Diagnosis:
-    """See the module's docstring. `advance` is called every turn."""
+    """See the module's docstring."""
 
     def __init__(self, context: RealmContext, evidence: Evidence) -> None:
         self._context, self._evidence = context, evidence
-        self._look_s = 0.0
+        self._timer = context.timers.timer("diagnosis", self._look)
+        self._timer.soon()
         self._probe_s = 0.0
         self._probing = False
         self._refuses = False  # the log: records of the realm's own
@@ -62,12 +63,10 @@ class Diagnosis:
         self._probe_s = self._context.clock.monotonic_s() + self._context.limits.diagnosis_probe_s
         self._context.troubles.begin("cannot-write", _words(failure))
 
-    def advance(self) -> None:
+    def _look(self) -> None:
         context = self._context
         now_s = context.clock.monotonic_s()
-        if now_s < self._look_s:
-            return
-        self._look_s = now_s + context.limits.diagnosis_s
+        self._timer.at(now_s + context.limits.diagnosis_s)
         self._look_at_lease()
         waits_s = self._evidence.stalled_s
         if waits_s >= context.limits.evidence_stalled_s:

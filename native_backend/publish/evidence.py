@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from native_backend.dispatch.context import RealmContext
@@ -44,7 +45,8 @@ class Evidence:
         self._kept: deque[Record] = deque()
         self._kept_bytes = 0
         self._tried: Record | None = None  # of those kept, the one that is tried again
-        self._retry_s = 0.0
+        self._timer = context.timers.timer("evidence", self._try, ends=True, is_needed=True)
+        self.on_stored: Callable[[], None] = lambda: None
         self._stored_s = 0.0  # when something was stored last, or began to wait for that
 
     @property
@@ -92,6 +94,7 @@ class Evidence:
             self._stored_s = self._context.clock.monotonic_s()
             self.stored[record.topic] = max(self.stored[record.topic], record.number)
             self.seconds.add(self._stored_s - record.began_s)
+            self.on_stored()
         else:
             self._give_up(record, str(failure))
         if was_tried:
@@ -107,10 +110,10 @@ class Evidence:
             if not self._kept:
                 _LOG.warning("evidence waits for %s: %s", record.topic, failure)
             self._keep(record)
-        self._retry_s = self._context.clock.monotonic_s() + self._context.limits.retry_interval_s
+        self._timer.after(self._context.limits.retry_interval_s)
 
-    def advance(self) -> None:
-        if self._kept and self._tried is None and self._context.clock.monotonic_s() >= self._retry_s:
+    def _try(self) -> None:
+        if self._kept and self._tried is None:
             self._tried = self._take_back()
             self._submit(self._tried)
 

@@ -57,10 +57,6 @@ class Publisher:
         for part in node.parts:
             self.capacities.forget(part.store)
 
-    def advance(self) -> None:
-        self.capacities.advance()
-        self.evidence.advance()
-
     def _note(self, appended: Appended) -> None:
         """These are events."""
         batch, context = appended.batch, self._context

@@ -31,35 +31,29 @@ class SettingsWatch:
         self._round: deque[str] = deque()  # topics that are still to be looked at in this one
         self._found: dict[str, list[SettingFault]] = {}  # by topic, of this round
         self._unread: list[str] = []
-        self._round_s = self._look_s = 0.0
-        self._looking = False
-        self._is_none = False  # there are no such settings
+        self._round_s = 0.0  # when the next one begins
+        self._timer = context.timers.timer("settings of topics", self._look)
+        self._timer.soon()
 
     def open(self) -> None:
         """Look at the realm's own topics. Blocks; raises LogError where one would lose what the realm lives by."""
         inspected = self._inspect([*self._own])
-        if inspected is None:
-            self._is_none = True
+        if inspected is None:  # there are no such settings
+            self._timer.stop()
             return
         for topic, state in inspected.topics.items():
             for fault in faults(topic, state, self._own[topic], inspected.brokers):
                 if fault.grade == "deletes" and is_vital(self._context.prefix, topic):
                     raise LogError(Failure("invalid", f"{fault.detail}: {fault.remedy}"))
 
-    def advance(self) -> None:
-        """Once in a while."""
-        now_s = self._context.clock.monotonic_s()
-        if self._is_none or self._looking or now_s < self._look_s:
-            return
+    def _look(self) -> None:
+        """At the next few topics of a round, or begin one."""
         if not self._round:
-            if now_s < self._round_s:
-                return
-            self._round_s = now_s + self._context.limits.settings_round_s
+            self._round_s = self._context.clock.monotonic_s() + self._context.limits.settings_round_s
             self._round.extend(self._topics())
             self._found, self._unread = {}, []
         few = min(len(self._round), self._context.limits.settings_round_topics)
         topics = [self._round.popleft() for _ in range(few)]
-        self._looking = True
         self._context.worker.submit(lambda: self._inspect(topics), lambda seen: self._looked(topics, seen))
 
     def _inspect(self, topics: Sequence[str]) -> Inspection | None:
@@ -73,10 +67,11 @@ class SettingsWatch:
         return of_nodes | {topic: ("", wanted) for topic, wanted in self._own.items()}
 
     def _looked(self, topics: Sequence[str], seen: Inspection | LogError | None) -> None:
-        self._looking = False
-        self._look_s = self._context.clock.monotonic_s() + _LOOK_S
         if isinstance(seen, LogError):
             self._round.clear()
+        look_s = self._context.clock.monotonic_s() + _LOOK_S
+        self._timer.at(look_s if self._round else max(look_s, self._round_s))
+        if isinstance(seen, LogError):
             if seen.failure.cause not in _PASSES:
                 self._context.troubles.begin("topic-settings-unread", str(seen))
             return

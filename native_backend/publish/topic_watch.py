@@ -34,22 +34,21 @@ class TopicWatch:
         self._wide: set[bytes] = set()  # topics that have more partitions than their node; told once
         self._round: deque[str] = deque()  # names of nodes that are still to be looked at in this one
         self._round_s = 0.0  # when the next one begins
-        self._looking = False
-        self._look_s = 0.0
+        self._timer = context.timers.timer("topic watch", self._look)
+        self._timer.soon()
 
     def open(self) -> None:
         """Look at all nodes. Blocks; raises LogError."""
         nodes = list(self._metadata.nodes.values())
         self._judge(nodes, *self._find(nodes))
 
-    def advance(self) -> None:
-        if self._looking or self._context.clock.monotonic_s() < self._look_s:
-            return
+    def _look(self) -> None:
         nodes, self.used = {node.name: node for node in self.used.values()} | self._of_round(), {}
         if nodes:
-            self._looking = True
             batch = list(nodes.values())
             self._context.worker.submit(lambda: self._find(batch), lambda topics: self._found(batch, topics))
+        else:
+            self._timer.after(self._context.limits.topic_look_s)
 
     def _of_round(self) -> dict[str, Node]:
         """The next few of all nodes."""
@@ -71,8 +70,7 @@ class TopicWatch:
         return find(self._context.log, nodes, self._context.limits.control_deadline_s)
 
     def _found(self, nodes: list[Node], reply: Found | LogError) -> None:
-        self._looking = False
-        self._look_s = self._context.clock.monotonic_s() + self._context.limits.topic_look_s
+        self._timer.after(self._context.limits.topic_look_s)
         if not isinstance(reply, LogError):
             self._judge(nodes, *reply)
 

@@ -60,16 +60,19 @@ class Counting:
         self._running = False
         self._as_of: tuple[int, int] | None = None
         self._stores = 0  # that there were at the last step; until it is looked first, all of them are due then
-        self.due_s = self._round_s = 0.0
+        self._due_s = self._round_s = 0.0
         self._read = _FIRST_READ
+        self.timer = context.timers.timer("counting", self._go_on)
+        self.timer.soon()
         context.metadata.on_changed.append(self._changed)
+        context.metadata.on_made.append(self.timer.soon)
 
-    def advance(self) -> None:
-        if self._running:
+    def _go_on(self) -> None:
+        if self._running or self._context.journal.fenced:
             return
         now_s, limits = self._context.clock.monotonic_s(), self._context.limits
-        if now_s >= self.due_s:
-            self.due_s = now_s + limits.count_interval_s
+        if now_s >= self._due_s:
+            self._due_s = now_s + limits.count_interval_s
             self._gather(now_s)
         elif self._as_of is not None and len(self._context.metadata.stores) > self._stores:
             self._take_up_new()
@@ -83,6 +86,8 @@ class Counting:
                 lambda: _look_at(log, stretches, count, limits.count_bytes, deadline_s),
                 lambda looks: self._looked(stretches, looks),
             )
+        else:
+            self.timer.by(self._due_s)
 
     def finish(self, until_s: float) -> None:
         """Account for what was written here before the process ends, as far as there is time. Blocks."""
@@ -174,6 +179,7 @@ class Counting:
 
     def _looked(self, stretches: list[Stretch], looks: list[Look | None] | LogError) -> None:
         self._running = False
+        self.timer.soon()
         if isinstance(looks, LogError):
             _LOG.info("cannot count events now: %s", looks)
             self._work.clear()

@@ -28,17 +28,14 @@ class EvidenceTrimmer:
 
     def __init__(self, context: RealmContext, needed: Needed) -> None:
         self._context, self._needed = context, needed
-        self._looking = False
         self._interval_s = max(context.limits.trim_interval_s, context.limits.evidence_s / 1000)
-        self._due_s = context.clock.monotonic_s() + self._interval_s
+        self._timer = context.timers.timer("old evidence", self._look)
+        self._timer.after(self._interval_s)
 
-    def advance(self) -> None:
+    def _look(self) -> None:
         context = self._context
-        now_s = context.clock.monotonic_s()
-        if self._looking or now_s < self._due_s or context.journal.fenced:
+        if context.journal.fenced:
             return
-        self._due_s = now_s + self._interval_s
-        self._looking = True
         needed, evidence_s = self._needed(), context.limits.evidence_s
         now_ms = context.clock.epoch_us() // 1000
         before_ms = now_ms - round(evidence_s * 1000)
@@ -58,7 +55,7 @@ class EvidenceTrimmer:
         context.worker.submit(job, self._looked)
 
     def _looked(self, error: LogError | None) -> None:
-        self._looking = False
+        self._timer.after(self._interval_s)
         if error is not None:
             _LOG.warning("old evidence could not be trimmed now: %s", error)
 

@@ -20,6 +20,7 @@ from native_backend.shard.depths import Depths
 _LOG = logging.getLogger(__name__)
 _STEP = 500  # durables looked at without a pause: some 700 us
 _TALLY = 100  # what a count costs, as looks
+_PAUSE_S = 0.001  # between two steps: turns of a busy gateway follow each other within a fifth of this
 GroupPartition = tuple[str, str, int]  # group, topic, partition
 _NONE: dict[GroupPartition, tuple[int, int]] = {}
 
@@ -49,7 +50,9 @@ class GroupOffsetWriter:
         self._work: deque[Change] = deque()  # of the round under way
         self._running = False
         self._forgotten: set[str] = set()  # groups, while something is being committed
-        self._due_s = context.clock.monotonic_s()
+        self._timer = context.timers.timer("group offsets", self._go_on)
+        self._timer.soon()
+        self._due_s = context.clock.monotonic_s()  # when the next round begins
 
     def forget(self, group: str) -> None:
         """The group is being deleted, or was; one of that name may begin anew."""
@@ -60,19 +63,22 @@ class GroupOffsetWriter:
         if self._running:
             self._forgotten.add(group)
 
-    def advance(self) -> None:
+    def _go_on(self) -> None:
         """Start a round if one is due and something changed; or go on with the one under way, some groups at a
         time."""
-        if self._running:
+        if self._running or self._context.journal.fenced:
             return
         limits = self._context.limits
         if self._steps is None and not self._work and (now_s := self._context.clock.monotonic_s()) >= self._due_s:
             self._due_s = now_s + limits.projection_interval_s
             self._steps = self._count(limits.projection_groups)
         if self._steps is not None and next(self._steps, self) is None:
-            return  # not counted yet
+            self._timer.after(_PAUSE_S)  # not counted yet
+            return
         self._steps = None
-        if self._work:
+        if not self._work:
+            self._timer.at(self._due_s)
+        else:
             self._running = True
             part = [self._work.popleft() for _ in range(min(len(self._work), limits.projection_batch))]
             self._context.projections.submit(lambda: self.commit(part), lambda done: self._committed(part, done))
@@ -137,6 +143,7 @@ class GroupOffsetWriter:
 
     def _committed(self, work: list[Change], done: list[Change] | LogError) -> None:
         self._running = False
+        self._timer.at(0.0 if self._work else self._due_s)
         forgotten, self._forgotten = self._forgotten, set()
         self._delete(forgotten & {change.place[0] for change in work})
         for change in work:

@@ -35,7 +35,8 @@ class MetadataLooks:
         self._context, self._lose = context, lose
         self._look: Look | None = None  # submitted, and not ended
         self._late: list[Then] = []  # they asked when it had begun
-        self._due_s = 0.0
+        self._timer = context.timers.timer("metadata", self._look_now)
+        self._timer.soon()
 
     def follow(self, then: Then) -> None:
         """Go on behind a look that begins after this call; with its error, where it failed."""
@@ -46,9 +47,9 @@ class MetadataLooks:
         else:
             self._look.followers.append(then)
 
-    def advance(self) -> None:
+    def _look_now(self) -> None:
         """One is due by the clock."""
-        if self._look is None and self._context.clock.monotonic_s() >= self._due_s:
+        if self._look is None:
             self._submit([])
 
     def _submit(self, followers: list[Then]) -> None:
@@ -68,7 +69,7 @@ class MetadataLooks:
 
     def _read_done(self, look: Look, records: list[Records] | Exception) -> None:
         context = self._context
-        self._due_s = context.clock.monotonic_s() + context.limits.metadata_interval_s
+        self._timer.after(context.limits.metadata_interval_s)
         error = self._take_in(records)
         followers, late = look.followers, self._late
         self._look, self._late = None, []

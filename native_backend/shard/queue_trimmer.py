@@ -30,12 +30,12 @@ class QueueTrimmer:
         self._context, self._lows = context, lows
         self._queues: deque[tuple[Node, int]] = deque()
         self._node: Node | None = None  # at work on this one
-        self._due_s = context.clock.monotonic_s() + context.limits.trim_interval_s
+        self._timer = context.timers.timer("old events", self._begin)
+        self._timer.after(context.limits.trim_interval_s)
 
-    def advance(self) -> None:
-        now_s = self._context.clock.monotonic_s()
-        if self._node is None and now_s >= self._due_s and not self._context.journal.fenced:
-            self._due_s = now_s + self._context.limits.trim_interval_s
+    def _begin(self) -> None:
+        self._timer.after(self._context.limits.trim_interval_s)
+        if self._node is None and not self._context.journal.fenced:
             self._queues.extend(self._lows())
             self._next()
 

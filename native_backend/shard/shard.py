@@ -62,7 +62,7 @@ class Shard:
         self._evidence_trimmer = EvidenceTrimmer(context, self._needed)
         self._closing = False
         self.on_opened: Callable[[Dispatcher], None] = lambda _: None
-        self.snapshots = SnapshotWriter(context, self._freeze)
+        self.snapshots = SnapshotWriter(context, lambda: [*self._open, *self._recovered], self._freeze)
         self._journal_ends = JournalEnds(context, self.snapshots)
         context.journal.on_fenced = self._fenced
         context.journal.on_shorter = lambda missing: self._journal_ends.noticed(missing, self.states())
@@ -167,17 +167,6 @@ class Shard:
             opener = self._opener(node, name, self._metadata.durable(node.part(0), name), begins)
             self._context.worker.submit(opener, lambda reply: self._found(key, node, reply))
 
-    def advance(self) -> None:
-        """Projections and snapshots that are due."""
-        journal = self._context.journal
-        if journal.fenced:
-            return
-        self.counting.advance()
-        self._group_offsets.advance()
-        self._queue_trimmer.advance()
-        self._evidence_trimmer.advance()
-        self.snapshots.advance(lambda: [*self._open, *self._recovered])
-
     def stop_trimming(self) -> None:
         """After what is under way."""
         self._queue_trimmer.stop()
@@ -211,7 +200,6 @@ class Shard:
         """The journal holds that everything below is given up, for all durables of the store."""
         if evict(self._metadata, self._open, self._recovered, store, bound, self._context.journal.next):
             self.snapshots.hurry([*self._open, *self._recovered])
-            self.snapshots.advance(lambda: ())  # on its way before the log lets go of the events
 
     def cut(self, store: int, name: str, end: int) -> None:
         """The journal holds that the store of a durable has become shorter."""

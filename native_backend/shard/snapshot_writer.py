@@ -25,11 +25,14 @@ Stored = dict[Key, tuple[int, tuple[bytes, ...]]]  # the journal offset of the n
 
 
 class SnapshotWriter:
-    """See the module's docstring. `freeze` copies a durable's state as of now; None when it is gone or just opening."""
+    """See the module's docstring. `every`: the durables of a round. `freeze` copies the state of one as of now; None
+    when it is gone or just opening."""
 
-    def __init__(self, context: RealmContext, freeze: Freeze) -> None:
+    def __init__(self, context: RealmContext, every: Callable[[], Iterable[Key]], freeze: Freeze) -> None:
         self._context = context
-        self._freeze = freeze
+        self._every, self._freeze = every, freeze
+        self._timer = context.timers.timer("snapshots", self._go_on)
+        context.journal.on_grown = self._grown
         self._stored: Stored = {}
         self._due: list[Key] = []  # of the round under way, the last first
         self._running = False
@@ -40,6 +43,7 @@ class SnapshotWriter:
         """What the state topic has. The more of the journal recovery had to read, the sooner is the first round."""
         self._stored = {key: (state.snapshot, state.keys) for key, state in recovery.states.items() if state.keys}
         self._next = max(0, self._context.limits.snapshot_records - recovery.replayed)
+        self._grown()
 
     @property
     def needed(self) -> int | None:
@@ -50,13 +54,20 @@ class SnapshotWriter:
         """Whether each of them has a snapshot."""
         return all(key in self._stored for key in keys)
 
-    def advance(self, every: Callable[[], Iterable[Key]]) -> None:
+    def _grown(self) -> None:
+        """The journal has more records."""
+        if self._context.journal.records >= self._next:
+            self._timer.soon()
+
+    def _go_on(self) -> None:
         """Begin a round when one is due, and its next batch."""
         records = self._context.journal.records
+        if self._context.journal.fenced:
+            return
         if records >= self._next:
             self._next = records + self._context.limits.snapshot_records
             if not self._due:
-                self._due = [*every()]
+                self._due = [*self._every()]
         if self._due and not self._running:
             batch = self._batch()
             if batch:
@@ -75,13 +86,15 @@ class SnapshotWriter:
         self._stored.update(done)
 
     def hurry(self, every: Iterable[Key]) -> None:
-        """A round of these is due now."""
+        """A round of these begins now."""
         self._due = [*every]
+        self._go_on()
 
     def soon(self, key: Key) -> None:
         """This one is due now, besides those of the round under way."""
         if key not in self._due:
             self._due.append(key)
+            self._timer.soon()
 
     def rewrite(self, every: Iterable[Key]) -> None:
         """A round of these, at once. Blocks; raises LogError."""
@@ -156,6 +169,8 @@ class SnapshotWriter:
             _warn(done)
         else:
             self.stored(done)
+            if self._due:
+                self._timer.soon()
 
 
 def _slices(values: list[bytes]) -> Iterator[slice]:

@@ -47,7 +47,7 @@ class Truncations:
         self._context, self._metadata, self._shard = context, context.metadata, shard
         self._cuts: dict[TopicPartition, _Cut] = {}
         self._unseen: deque[tuple[Node, int]] = deque()  # stores of this realm, and how far a state has come
-        self._looking = False
+        self.timer = context.timers.timer("truncations", self._look)
         context.known.on_short = self._noticed
         shard.on_opened = self._opened
 
@@ -61,19 +61,19 @@ class Truncations:
             if node is not None:
                 self._context.known.reached((node.topic, node.partition), position)
                 self._unseen.append((node, position))
+        self.timer.soon()
 
-    def advance(self) -> None:
-        """Look once at every store, one after another, also at those that are not asked for."""
-        if not self._unseen or self._looking:
+    def _look(self) -> None:
+        """Once at every store, one after another, also at those that are not asked for."""
+        if not self._unseen:
             return
-        self._looking = True
         context = self._context
         node, position = self._unseen.popleft()
         place = node.topic, node.partition
         cuts = context.known.cuts(place)
 
         def looked(bounds: tuple[int, int] | LogError) -> None:
-            self._looking = False
+            self.timer.soon()
             if not isinstance(bounds, LogError) and bounds[1] < position:
                 context.known.looked(place, bounds[1], position, cuts)
 

@@ -72,12 +72,12 @@ class Mistakes:
                     call()
                 break
             except Exception:  # goes on behind the step that failed
-                self._failed(steps.each[-1 - length_hint(rest)])
+                self.failed(steps.each[-1 - length_hint(rest)])
         if self._failed_s:
             self._end_troubles()
 
-    def _failed(self, step: Step) -> None:
-        """Inside an `except`."""
+    def failed(self, step: Step) -> None:
+        """Inside an `except`: the step has ended by a mistake of ours."""
         fault = self.note(f"a step of the turn failed: {step.name}")
         if step.is_needed:
             self._failed_s[step.name] = self._clock.monotonic_s()

@@ -65,10 +65,6 @@ class TemporaryNodes:
         for topic in left:
             self._topics.drop(topic)
 
-    def advance(self) -> None:
-        """Once a turn."""
-        self._topics.advance()
-
     def close(self) -> None:
         """No more turns come: delete the topics that are not in use."""
         self._topics.close()

@@ -35,6 +35,7 @@ class TemporaryTopics:
         self._unwanted: deque[str] = deque()
         self._dropping = False
         self._drop_s = 0.0  # when the first of them has waited long enough
+        self._timer = context.timers.timer("temporary nodes", self._drop_some)
         self._closing = False
 
     # -- making
@@ -92,10 +93,15 @@ class TemporaryTopics:
             self._drop_s = self._context.clock.monotonic_s() + self._context.limits.temporary_drop_s
         self._unwanted.append(topic)
         if self._closing:
-            self.advance()
+            self._drop_some()
+        else:
+            self._plan()
 
-    def advance(self) -> None:
-        """Once a turn: delete what has waited long enough, or is enough for a call."""
+    def _plan(self) -> None:
+        self._timer.by(0.0 if len(self._unwanted) >= CALL_MAX else self._drop_s)
+
+    def _drop_some(self) -> None:
+        """Delete what has waited long enough, or is enough for a call."""
         if not self._unwanted or self._dropping:
             return
         waited = self._closing or self._context.clock.monotonic_s() >= self._drop_s
@@ -110,7 +116,9 @@ class TemporaryTopics:
             if error is not None:
                 _LOG.warning("cannot delete topics %s, the next start does: %s", names, error)
             elif self._closing:
-                self.advance()
+                self._drop_some()
+            if self._unwanted:
+                self._plan()
 
         self._dropping = True
         self._context.worker.submit(lambda: log.control.delete_topics(names, deadline_s), dropped)
@@ -123,4 +131,4 @@ class TemporaryTopics:
     def _discard(self) -> None:
         self._unwanted += (topic.name for topic in self._ahead)
         self._ahead.clear()
-        self.advance()
+        self._drop_some()

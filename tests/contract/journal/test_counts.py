@@ -171,14 +171,14 @@ def test_no_number_is_shown_before_it_is_known(start: Start) -> None:
     first.publish(node, bodies(30))
     first.close()
     realm = start(replace(SOON, count_interval_s=10_000.0))
-    shard_of(realm.realm).counting.due_s = float("inf")
+    shard_of(realm.realm).counting.timer.stop()
     for _ in range(50):
         realm.turn()
     assert counts(realm, node) is None
     assert stored(realm, node) is None
     assert ages_h(realm) == {"orders": None, "orders queue": None}
     assert realm.realm.metrics.depths.counting == node.partitions
-    shard_of(realm.realm).counting.due_s = 0.0
+    shard_of(realm.realm).counting.timer.soon()
     realm.until(lambda: counts(realm, node) == MessageCounts(30, 30, 0, 0), "the number")
     assert realm.realm.metrics.depths.counting == 0
 

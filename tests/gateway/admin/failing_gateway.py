@@ -19,22 +19,20 @@ from gateway.links.consuming import ConsumingLink
 from native_backend.events.window import StoreWindow
 from native_backend.journal.journal import Journal
 from native_backend.journal.lease import Lease
-from native_backend.publish.publisher import Publisher
 from native_backend.publish.topic_watch import TopicWatch
-from native_backend.shard.shard import Shard
+from native_backend.shard.counting import Counting
 
 FAILS = "REALMGATE_TEST_FAILS"
 BROKEN = "broken"  # the node whose events cannot be read
 STEPS: dict[str, tuple[type, str]] = {  # by the name that /health gives it: what it calls
-    "lease": (Lease, "advance"),
+    "lease": (Lease, "_advance"),
     "journal": (Journal, "advance"),
-    "publisher": (Publisher, "advance"),
     "outcome records": (Outcomes, "flush"),
     "notices and decisions": (Notices, "advance"),
 }
 OTHERS: dict[str, tuple[type, str]] = {  # peers can be served without it
-    "shard": (Shard, "advance"),
-    "topic watch": (TopicWatch, "advance"),
+    "counting": (Counting, "_go_on"),
+    "topic watch": (TopicWatch, "_look"),
     "reading": (StoreWindow, "look"),
     "sending": (ConsumingLink, "pump"),
 }

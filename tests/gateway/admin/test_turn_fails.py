@@ -59,7 +59,7 @@ def test_a_step_that_fails_keeps_peers_out_until_it_works(gateway: GatewayProces
         assert set(peer.outcomes(len(peer.publish(MESSAGE))).values()) == {"accepted"}
 
 
-@pytest.mark.parametrize("part", ["shard", "topic watch"])
+@pytest.mark.parametrize("part", ["counting", "topic watch"])
 def test_what_peers_can_be_served_without_is_an_alarm(gateway: GatewayProcess, part: str) -> None:
     watch = Watch.of(gateway)
     watch.until(lambda: is_well(watch))

@@ -17,6 +17,8 @@ from native_backend.nodes.node import Node
 from native_backend.nodes.properties import Properties
 from native_backend.shard.counting import Counting
 from native_backend.state.delayed import DelayedEvents
+from native_backend.state.mistakes import Mistakes
+from native_backend.state.timers import Timers
 
 NOW_MS = 1_790_000_000_000
 HOUR_MS = 3_600_000
@@ -32,6 +34,9 @@ class Looks:
     reads: list[tuple[str, int]] = field(default_factory=list)
     now_s: float = 0.0
     jobs: list[tuple[Callable[[], Any], Callable[[Any], None]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.timers = Timers(self, Mistakes(self))
 
     def submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
         self.jobs.append((job, done))
@@ -70,9 +75,7 @@ class Gaps(Looks):
         return sum(start <= offset < end for offset in self.offsets) == records
 
 
-def counting(
-    looks: Looks, stores: int = 1, state: SimpleNamespace | None = None, **limits: Any
-) -> tuple[Counting, RealmContext]:
+def counting(looks: Looks, stores: int = 1, state: SimpleNamespace | None = None, **limits: Any) -> RealmContext:
     """`state`: that of a queue's consumers; without it the nodes are channels."""
     kind = "queue" if state else "channel"
     nodes = {
@@ -82,31 +85,34 @@ def counting(
         )
         for store in range(1, stores + 1)
     }  # fmt: skip
-    metadata = SimpleNamespace(position=1, stores=nodes, on_changed=[], durable=lambda *_: None)
+    metadata = SimpleNamespace(position=1, stores=nodes, on_changed=[], on_made=[], durable=lambda *_: None)
+    journal = SimpleNamespace(fenced=False)
     services = SimpleNamespace(
-        log=looks, clock=looks, worker=looks, limits=RealmLimits(**limits), metadata=metadata, events={}
-    )
-    return Counting(cast(RealmContext, services), lambda *_: cast(Any, state)), cast(RealmContext, services)
+        log=looks, clock=looks, worker=looks, limits=RealmLimits(**limits), metadata=metadata, events={},
+        journal=journal, timers=looks.timers,
+    )  # fmt: skip
+    Counting(cast(RealmContext, services), lambda *_: cast(Any, state))
+    return cast(RealmContext, services)
 
 
-def go_on(counts: Counting, looks: Looks) -> None:
+def go_on(looks: Looks) -> None:
     """Until nothing is to be done at this time."""
-    counts.advance()
+    looks.timers.run()
     while looks.jobs:
         job, done = looks.jobs.pop(0)
         done(job())
-        counts.advance()
+        looks.timers.run()
 
 
 def test_what_is_stored_during_a_look_is_not_taken_for_a_loss() -> None:
     looks = Looks(end=10)
-    counts, services = counting(looks, count_round_s=1.0)
-    go_on(counts, looks)
+    services = counting(looks, count_round_s=1.0)
+    go_on(looks)
     [events] = services.events.values()
     assert events.known
     assert events.messages(NOW_MS) == 10
     looks.now_s += 2.0
-    counts.advance()
+    looks.timers.run()
     [(job, done)] = looks.jobs
     looked = job()
     looks.jobs.clear()
@@ -117,18 +123,18 @@ def test_what_is_stored_during_a_look_is_not_taken_for_a_loss() -> None:
     assert events.known
     assert events.messages(NOW_MS) == 14
     looks.now_s += 2.0
-    go_on(counts, looks)
+    go_on(looks)
     assert looks.reads == [], "nothing was read again"
     looks.end = 5
     looks.now_s += 2.0
-    go_on(counts, looks)
+    go_on(looks)
     assert not events.known, "this is a loss"
 
 
 def test_what_a_queues_consumers_have_taken_is_not_read_again() -> None:
     looks, state = Gaps(), SimpleNamespace(low=0)
-    counts, services = counting(looks, state=state)
-    go_on(counts, looks)
+    services = counting(looks, state=state)
+    go_on(looks)
     [events] = services.events.values()
     eids = [*range(1, 40_001, 2)]
     looks.offsets, looks.end = eids, 40_001
@@ -136,44 +142,46 @@ def test_what_a_queues_consumers_have_taken_is_not_read_again() -> None:
     for taken in (9_000, 18_000):
         state.low = eids[taken]
         looks.now_s += 2.0
-        go_on(counts, looks)
+        go_on(looks)
         assert events.map.count(state.low, looks.end) == len(eids) - taken
     assert looks.reads == []
     events.transacted([40_003], [KEY], NOW_MS)  # its mark is at 40,004
     looks.offsets, looks.end = [*eids, 40_003, 40_004], 40_005
     state.low = 40_003
     looks.now_s += 2.0
-    go_on(counts, looks)
+    go_on(looks)
     assert events.is_open(NOW_MS), "its mark was not seen yet"
 
 
 def test_a_new_store_is_looked_at_before_much_is_stored_there() -> None:
     looks = Looks(end=10)
-    counts, services = counting(looks)
-    go_on(counts, looks)
+    services = counting(looks)
+    go_on(looks)
     new = SimpleNamespace(name="n2", topic="t2", partition=0, store=2, kind="channel", properties=Properties())
     cast(Any, services.metadata).stores[2] = new
+    for listener in services.metadata.on_made:
+        listener()
     looks.reads, looks.end = [], 0
-    go_on(counts, looks)
+    go_on(looks)
     events = services.events["t2", 0]
     assert events.known
     looks.end = 4
     events.stored([0, 1, 2, 3], [KEY] * 4, NOW_MS)
     looks.now_s += 2.0
-    go_on(counts, looks)
+    go_on(looks)
     assert events.messages(NOW_MS) == 4
     assert not [read for read in looks.reads if read[0] == "t2"], "what this process stored is not read again"
 
 
 def test_one_job_reads_about_as_much_as_it_may_however_many_stores_there_are() -> None:
     looks = Looks(end=50, value=b"x" * 1000)
-    counts, services = counting(looks, stores=12, count_bytes=100_000)
-    counts.advance()
+    services = counting(looks, stores=12, count_bytes=100_000)
+    looks.timers.run()
     job, done = looks.jobs.pop()
     looked = job()
     assert len(looked) == 2, "each has 50,000 octets"
     done(looked)
-    go_on(counts, looks)
+    go_on(looks)
     assert [store.messages(NOW_MS) for store in services.events.values()] == [50] * 12
 
 

@@ -13,6 +13,8 @@ from native_backend.log.port import Failure, LogError
 from native_backend.shard.depths import Depths
 from native_backend.shard.group_offset_writer import GroupOffsetWriter
 from native_backend.state.ack_state import AckState
+from native_backend.state.mistakes import Mistakes
+from native_backend.state.timers import Timers
 
 
 class Setup:
@@ -34,11 +36,14 @@ class Setup:
             is_kept=lambda *_: True,
         )
         control = SimpleNamespace(project=self._project, forget=lambda group, _: self.deleted.append(group))
+        clock: Any = SimpleNamespace(monotonic_s=lambda: self.now_s)
+        self.timers = Timers(clock, Mistakes(clock))
         services = SimpleNamespace(
+            timers=self.timers,
             limits=RealmLimits(),
-            journal=SimpleNamespace(next=1),
+            journal=SimpleNamespace(next=1, fenced=False),
             log=SimpleNamespace(control=control),
-            clock=SimpleNamespace(monotonic_s=lambda: self.now_s),
+            clock=clock,
             projections=SimpleNamespace(submit=lambda job, done: self.jobs.append((job, done))),
         )
         self.projector = GroupOffsetWriter(cast(RealmContext, services), cast(Depths, depths))
@@ -58,7 +63,7 @@ class Setup:
         """A round; what it commits waits for `end`."""
         self.now_s += 10.0
         for _ in range(5):
-            self.projector.advance()
+            self.timers.run()
 
     def end(self) -> None:
         while self.jobs:

@@ -9,6 +9,8 @@ from typing import Any, cast
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Failure, LogError, Topic, TopicSpec
 from native_backend.log.simulated.worker import InlineWorker
+from native_backend.state.mistakes import Mistakes
+from native_backend.state.timers import Timers
 from native_backend.temporary.topics import CALL_MAX, TemporaryTopics
 
 LIMITS = RealmLimits()
@@ -24,9 +26,9 @@ class FakeLog:
         self.failures: list[Failure] = []
         self.now_s = 0.0
         self.worker = InlineWorker()
-        parts: Any = SimpleNamespace(
-            log=self, clock=SimpleNamespace(monotonic_s=lambda: self.now_s), worker=self.worker, limits=LIMITS
-        )
+        clock: Any = SimpleNamespace(monotonic_s=lambda: self.now_s)
+        self.timers = Timers(clock, Mistakes(clock))
+        parts: Any = SimpleNamespace(log=self, clock=clock, worker=self.worker, limits=LIMITS, timers=self.timers)
         self.topics = TemporaryTopics(cast(Any, parts), "r.temporary.")
         self.taken: list[Topic | LogError] = []
 
@@ -87,16 +89,16 @@ def test_what_is_dropped_within_a_second_goes_in_one_call() -> None:
     for topic in fake.taken[:5]:
         assert isinstance(topic, Topic)
         fake.topics.drop(topic.name)
-        fake.topics.advance()
+        fake.timers.run()
     assert fake.deleted == []
     fake.now_s += LIMITS.temporary_drop_s
-    fake.topics.advance()
+    fake.timers.run()
     fake.topics.drop("r.temporary.later")
-    fake.topics.advance()
+    fake.timers.run()
     fake.settle()
     assert fake.deleted == [5]
     fake.now_s += LIMITS.temporary_drop_s
-    fake.topics.advance()
+    fake.timers.run()
     assert fake.deleted == [5, 1]
 
 
@@ -104,7 +106,7 @@ def test_a_call_is_full_before_its_time() -> None:
     fake = FakeLog()
     for number in range(CALL_MAX + 1):
         fake.topics.drop(f"r.temporary.{number}")
-    fake.topics.advance()
+    fake.timers.run()
     assert fake.deleted == [CALL_MAX]
 
 
