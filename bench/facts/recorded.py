@@ -89,7 +89,7 @@ RECORDED: Final[Sequence[Cut]] = (
     Cut("credit", f"{_CONSUMING}.pump", "self.without_credit.end()"),
     Cut("depths", f"{_PUBLISHER}._tell", "self._note(appended)"),
     Cut("depths", f"{_COUNTING}.stored", ALL),
-    Cut("depths", f"{_COUNTING}.advance", ALL),
+    Cut("depths", f"{_COUNTING}._go_on", ALL),
     Cut("depths", f"{_COUNTING}.finish", ALL),
     Cut("history", "gateway.session.gateway:Gateway.advance", "self.history.advance()"),
     Cut("history", "gateway.session.gateway:Gateway.close_evidence", "self.history.close()"),

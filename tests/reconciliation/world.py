@@ -64,6 +64,8 @@ class World:
     clock: SteppingClock = field(default_factory=SteppingClock)
     runs: int = 0
     shard: str = ""
+    journal_end: int = 0
+    """Behind the last record that was committed. Kafka shows where the journal ends a little later."""
 
     def __post_init__(self) -> None:
         single = [f"{self.prefix}.{name}" for name in ("journal", "outcomes", "commands")]
@@ -91,7 +93,7 @@ class World:
 
     def durable_again(self, node: Node, name: str, start: int) -> Durable:
         """As one that was deleted before: what the journal says by now is of another one."""
-        return self.durable(node, name, start, self.log.control.bounds(f"{self.prefix}.journal", 0)[1])
+        return self.durable(node, name, start, self.journal_end)
 
     def project(self, node: Node, durable: Durable | None, low: int) -> None:
         journal = self.log.control.bounds(f"{self.prefix}.journal", 0)[1]
@@ -140,6 +142,7 @@ class World:
         while True:
             for done in self.log.poll():
                 assert isinstance(done, Transacted) and done.failure is None, done
+                self.journal_end = done.offsets[-1] + 1
                 return done.offsets[-1]
 
 

@@ -68,7 +68,7 @@ def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def is_found(judged: Judged, name: str) -> None:
     expected, rows = judged.expected[name], judged.of(name)
     named = Counter(str(row["class"]) for row in rows)
-    assert set(named) == set(expected.classes), rows
+    assert set(named) == set(expected.classes), [(row["class"], row["eid"], row["detail"]) for row in rows]
     for code, tags in expected.classes.items():
         matches = [row for row in rows if row["class"] == code]
         reported = ["" if row["eid"] is None else f"{row['store']}:{row['eid']}" for row in matches]
