@@ -15,7 +15,7 @@ from native_backend.events.delivery_marks import DeliveryMarks
 from native_backend.events.event_map import EventMap
 from native_backend.events.event_times import EventTimes
 from native_backend.events.expiry import NEVER, expiries
-from native_backend.log.columns import joined
+from native_backend.log.columns import letters_of
 from native_backend.log.event_key import may_be_due, may_have_times
 from native_backend.log.port import Records
 from native_backend.nodes.node import Node
@@ -186,12 +186,12 @@ class StoreEvents:
 
     def _has_times(self, keys: Sequence[bytes | None]) -> bool:
         """Nearly none has, but for a node with a time to live."""
-        return bool(self.node.properties.ttl_ms) or may_have_times(joined(keys))
+        return bool(self.node.properties.ttl_ms) or may_have_times(letters_of(keys))
 
     def _date(self, eids: list[int], keys: Sequence[bytes | None], times_ms: list[int], now_ms: int) -> None:
         """Remember when each expires and is due."""
         ends = expiries(times_ms, keys, self.node.properties.ttl_ms)
-        due = DeliveryMarks(keys, times_ms).due_ms if may_be_due(joined(keys)) else None
+        due = DeliveryMarks(keys, times_ms).due_ms if may_be_due(letters_of(keys)) else None
         for at, eid in enumerate(eids):
             if ends is None or ends[at] >= NEVER:
                 pass

@@ -22,6 +22,6 @@ def largest_of(strings: Strings) -> int:
     return strings.largest if type(strings) is Octets else max(map(len, strings), default=0)
 
 
-def joined(strings: Sequence[bytes | None]) -> bytes:
-    """All of them, without a sign between: to look for octets that nearly none has."""
-    return strings.joined if type(strings) is Octets else b"".join(filter(None, strings))
+def letters_of(strings: Sequence[bytes | None]) -> bytes:
+    """Has every octet, but for digits, that one of them has: to look for those that nearly none has."""
+    return strings.letters if type(strings) is Octets else b"".join(filter(None, strings))

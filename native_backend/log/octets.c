@@ -183,6 +183,8 @@ static PyObject *number(octets *self, PyObject *const *args, Py_ssize_t given)
         Py_RETURN_NONE;
     if (!octets_room(self, count, (size_t)count * (size_t)(prefix_size + DIGITS + suffix_size)))
         return NULL;
+    if (self->count == 0)
+        self->numbered = count;
     for (unsigned long long each = first; each < first + (unsigned long long)count; each++) {
         char digits[DIGITS], *at = self->octets + self->ends[self->count];
         int from = DIGITS;
@@ -212,9 +214,11 @@ static PyObject *largest_of(octets *self, void *nothing)
     return PyLong_FromSize_t(largest);
 }
 
-static PyObject *joined_of(octets *self, void *nothing)
+static PyObject *letters_of(octets *self, void *nothing)
 {
     size_t size;
+    if (self->count && self->first + self->count <= octets_whole(self)->numbered)
+        return item(self, 0);
     return self->count ? PyBytes_FromStringAndSize(octets_at(self, 0, &size), (Py_ssize_t)octets_size(self))
                        : PyBytes_FromStringAndSize(NULL, 0);
 }
@@ -233,7 +237,8 @@ static PyMethodDef methods[] = {
 };
 static PyGetSetDef getters[] = {
     {"size", (getter)size_of, NULL, "Octets in all.", NULL},
-    {"joined", (getter)joined_of, NULL, "All of them, without a sign between.", NULL},
+    {"letters", (getter)letters_of, NULL,
+     "Every octet but digits that one of them has: the first of those that one `number` has made, or all.", NULL},
     {"largest", (getter)largest_of, NULL, "Octets of its largest string; 0 when there is none.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -12,6 +12,7 @@ typedef struct octets {
     struct octets *whole; /* of which this is a slice; NULL: it holds its own */
     Py_ssize_t first;     /* in the whole */
     Py_ssize_t count;
+    Py_ssize_t numbered; /* so many of a whole, from the first on, differ by a number alone */
     Py_ssize_t room_octets, room_count; /* of the two that follow; of a whole only */
     char *octets;
     size_t *ends; /* string i is [ends[i], ends[i + 1]) */

@@ -22,7 +22,7 @@ def test_it_is_a_sequence(strings: list[bytes], start: int, stop: int) -> None:
     assert list(part[1:]) == strings[start:stop][1:]
     assert part.size == sum(map(len, strings[start:stop]))
     assert part.largest == max(map(len, strings[start:stop]), default=0)
-    assert part.joined == b"".join(strings[start:stop])
+    assert part.letters == b"".join(strings[start:stop])
     if -len(strings) <= start < len(strings):
         assert Octets(strings)[start] == strings[start]
 
@@ -49,6 +49,24 @@ def test_number(first: int, count: int) -> None:
     column.number(b"a;", first, count, b";z")
     assert list(column) == [b"before", *(b"a;%d;z" % number for number in range(first, first + count))]
     assert list(column.empty()) == []
+
+
+@given(st.integers(0, 2**63), st.integers(1, 20), st.integers(0, 19), STRINGS, st.booleans())
+def test_what_one_call_has_numbered_shows_its_letters_in_one_of_them(
+    first: int, count: int, start: int, more: list[bytes], by_number: bool
+) -> None:
+    column = Octets()
+    column.number(b"a;", first, count, b";T5")
+    part = column[start:count]
+    for string in more:
+        if by_number:
+            column.number(string, 0, 1, b";D")
+        else:
+            column.append(string)
+    assert part.letters == (b"a;%d;T5" % (first + start) if start < count else b"")
+    others = [*column]
+    assert column.letters == (b"".join(others) if more else others[0])
+    assert column[count:].letters == b"".join(others[count:])
 
 
 def test_what_it_refuses() -> None:
