@@ -28,16 +28,16 @@ from native_backend.log.columns import Strings
 from native_backend.log.port import Log, LogError, TopicSpec
 from native_backend.log.worker import Workers
 from native_backend.metrics import RealmMetrics
-from native_backend.nodes.admin import create_node, warned
 from native_backend.nodes.answers import Answer, DurablesFound, NodeFound, Published
 from native_backend.nodes.commands import Command
 from native_backend.nodes.durable import Durable, DurableName
 from native_backend.nodes.grants import SUBSCRIBING, Subject
 from native_backend.nodes.metadata import Metadata, read_tail, realm_topic, realm_topics
-from native_backend.nodes.node import Node, NodeError
+from native_backend.nodes.node import Node
 from native_backend.nodes.words import EvidenceTopic, NodeKind, PostAnswer
 from native_backend.operations.command_executor import CommandExecutor
 from native_backend.operations.durable_lifetime import DurableLifetimes
+from native_backend.operations.node_creation import NodeCreations
 from native_backend.operations.route import Selecting, no_selectors
 from native_backend.publish.attestation import Attestation
 from native_backend.publish.commit import Commit, Posting
@@ -121,7 +121,7 @@ class Realm:
         self._shard = Shard(context)
         self._looks = MetadataLooks(context, self._gone)
         self._watch, self._settings_watch = TopicWatch(context, self._gone), SettingsWatch(context)
-        self._truncations = Truncations(context, self._shard)
+        self._creations, self._truncations = NodeCreations(context, self.find_node), Truncations(context, self._shard)
         self._publisher = Publisher(context, self._shard, self._truncations)
         self._diagnosis = Diagnosis(context, self._publisher.evidence)
         self._attestation = Attestation(context, self._publisher.evidence)
@@ -184,23 +184,7 @@ class Realm:
 
     def create_node(self, name: str, kind: NodeKind, owner: object) -> None:
         """Answered by `NodeFound`. Idempotent."""
-        log, prefix, clock = self._log, self._context.prefix, self._clock
-
-        def job() -> Node | NodeError:
-            try:
-                return warned(log, create_node(log, prefix, name, kind, clock))
-            except NodeError as error:
-                return error
-
-        def done(node: Node | NodeError | LogError) -> None:
-            if isinstance(node, NodeError):
-                self._answer(NodeFound(owner, None, "unexpected", "node-not-made", str(node)))
-            elif isinstance(node, LogError):
-                self._answer(NodeFound(owner, None, subscribe_answer(node.failure), node.failure.code))
-            else:
-                self.find_node(name, owner)
-
-        self._worker.submit(job, done)
+        self._creations.begin(name, kind, owner)
 
     def on_changed(self, listener: Callable[[Node | None], None]) -> None:
         """Told out of `poll` of every node whose properties changed; None: the realm's own grants did."""
