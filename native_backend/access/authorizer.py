@@ -64,7 +64,8 @@ class Authorizer:
     def follow_access_lists(self) -> None:
         """From now on the log's own lists count. Blocks; raises LogError. A log without lists has nothing to say."""
         self._access_lists = self._context.log.control.access_lists(self._context.limits.control_deadline_s)
-        self._timer.soon()
+        if self._access_lists is not None:
+            self._timer.soon()
         self.changed()
 
     def _look(self) -> None:

@@ -97,7 +97,7 @@ class Lease:
             began_s = self._read()
         if self._records.run != self._run:
             return False
-        self._began_s, self._was_held = began_s, True
+        self._began_s, self._was_held, self.lost = began_s, True, False
         self._timer.soon()
         self._deadline_s = min(self._limits.control_deadline_s, max(self._limits.lease_s / 2, _CALL_S))
         return True
@@ -141,12 +141,15 @@ class Lease:
 
     def _advance(self) -> None:
         """Look, when it is time to; and say so when the lease lapsed or is held again."""
+        if self.lost:
+            self.on_lost()
+            return
         now_s = self._clock.monotonic_s()
-        if not self._looking and not self.lost and now_s >= self._look_s:
+        if not self._looking and now_s >= self._look_s:
             self._looking, self._look_s = True, now_s + self._limits.lease_look_s
             self._worker.submit(self._look, self._looked)
         held = self.held
-        if held != self._was_held and not self.lost:
+        if held != self._was_held:
             _LOG.warning("the lease is held" if held else "the lease lapsed: no delivery until it is held")
         self._was_held = held
         if not self._looking:
@@ -165,7 +168,7 @@ class Lease:
 
     def keep(self) -> AbstractContextManager[None]:
         """Held while this thread is busy, with recovery."""
-        return self._worker.repeated(self._look, self._looked, self._limits.lease_look_s)
+        return self._worker.repeated(self._look, self._learn, self._limits.lease_look_s)
 
     def _look(self) -> float:
         """Read on; answer who asked; when it began, if all that worked. Runs where the worker runs jobs."""
@@ -182,13 +185,16 @@ class Lease:
     def _looked(self, began_s: float | LogError) -> None:
         self._looking = False
         self._timer.soon()
+        self._learn(began_s)
+
+    def _learn(self, began_s: float | LogError) -> None:
+        """Also on another thread, before the first turn."""
         failure = began_s.failure if isinstance(began_s, LogError) else None
         self.failure = (self.failure or failure) if failure is not None else None  # what came first says most
         if isinstance(began_s, LogError):
             _LOG.debug("cannot look at the lease: %s", began_s)  # said as a trouble, once
         elif self._records.run != self._run:
             self.lost = True
-            self.on_lost()
         else:
             self._began_s = began_s
 

@@ -69,7 +69,7 @@ class Metadata:
     on_changed: list[Callable[[Node | None], None]] = field(default_factory=list)
     """Told, by the thread that folds, of a node whose properties changed; None: the realm's grants did."""
     on_made: list[Callable[[], None]] = field(default_factory=list)
-    """Called, by the thread that folds, when there is a new node."""
+    """Called, by the thread that folds, when there are new stores."""
 
     def fold(self, parts: list[Records]) -> list[Node]:
         """Take records in; those below `position` are known already. Returns the nodes that were deleted."""
@@ -138,8 +138,6 @@ class Metadata:
         if known is None:
             self._seen[node.name] = offset
             self._keep(node)
-            for listener in self.on_made:
-                listener()
         elif known.store == node.store and self.alive(node) and known.properties != node.properties:
             changed = replace(known, properties=node.properties)
             self._keep(changed)
@@ -149,7 +147,11 @@ class Metadata:
 
     def _keep(self, node: Node) -> None:
         self.nodes[node.name] = node
+        count = len(self.stores)
         self.stores.update((part.store, part) for part in node.parts)
+        if len(self.stores) > count:
+            for listener in self.on_made:
+                listener()
 
     def _realm(self, record: dict[str, Any]) -> None:
         acl = decode_acl(record["acl"])

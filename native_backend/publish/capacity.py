@@ -271,7 +271,8 @@ class CountedStore:
             self._scan()
             return
         if self._uncounted or self._is_hidden(occupancy):
-            self._timer.soon()  # a log may show what is stored a little late
+            if self._context.counted.get(self.node.store) is self:
+                self._timer.soon()  # a log may show what is stored a little late
             return
         self.is_whole = True
         if self.is_counted():

@@ -13,7 +13,6 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.events.store_events import StoreEvents
@@ -59,7 +58,6 @@ class Counting:
         self._round: deque[StoreEvents] = deque()
         self._running = False
         self._as_of: tuple[int, int] | None = None
-        self._stores = 0  # that there were at the last step; until it is looked first, all of them are due then
         self._due_s = self._round_s = 0.0
         self._read = _FIRST_READ
         self.timer = context.timers.timer("counting", self._go_on)
@@ -74,9 +72,8 @@ class Counting:
         if now_s >= self._due_s:
             self._due_s = now_s + limits.count_interval_s
             self._gather(now_s)
-        elif self._as_of is not None and len(self._context.metadata.stores) > self._stores:
+        elif self._as_of is not None:  # else all of them are new, and due
             self._take_up_new()
-        self._stores = len(self._context.metadata.stores)
         if self._work:
             part = [self._work.popleft() for _ in range(min(len(self._work), limits.count_batch))]
             stretches = [self._stretch(events) for events in part]
@@ -135,12 +132,13 @@ class Counting:
 
     def _take_up_new(self) -> None:
         """Those that were added last: a look through all of them for each that is made would be quadratic. One that is
-        passed over, for others were deleted meanwhile, is found by `_renew`."""
-        stores, known = self._context.metadata.stores, self._context.events
-        for node in islice(reversed(stores.values()), len(stores) - self._stores):
-            if _place(node) not in known:
-                known[_place(node)] = events = StoreEvents(node)
-                self._work.append(events)
+        passed over is found by `_renew`."""
+        known = self._context.events
+        for node in reversed(self._context.metadata.stores.values()):
+            if _place(node) in known:
+                break
+            known[_place(node)] = events = StoreEvents(node)
+            self._work.append(events)
 
     def _changed(self, node: Node | None) -> None:
         """With another time to live other events have expired."""

@@ -34,7 +34,7 @@ class SnapshotWriter:
         self._timer = context.timers.timer("snapshots", self._go_on)
         context.journal.on_grown = self._grown
         self._stored: Stored = {}
-        self._due: list[Key] = []  # of the round under way, the last first
+        self._due: dict[Key, None] = {}  # of the round under way, the last first
         self._running = False
         self._next = context.limits.snapshot_records
         self._sets = 0
@@ -67,7 +67,7 @@ class SnapshotWriter:
         if records >= self._next:
             self._next = records + self._context.limits.snapshot_records
             if not self._due:
-                self._due = [*self._every()]
+                self._due = dict.fromkeys(self._every())
         if self._due and not self._running:
             batch = self._batch()
             if batch:
@@ -87,24 +87,24 @@ class SnapshotWriter:
 
     def hurry(self, every: Iterable[Key]) -> None:
         """A round of these begins now."""
-        self._due = [*every]
+        self._due = dict.fromkeys(every)
+        self._timer.soon()
         self._go_on()
 
     def soon(self, key: Key) -> None:
         """This one is due now, besides those of the round under way."""
-        if key not in self._due:
-            self._due.append(key)
-            self._timer.soon()
+        self._due[key] = None
+        self._timer.soon()
 
     def rewrite(self, every: Iterable[Key]) -> None:
         """A round of these, at once. Blocks; raises LogError."""
-        self._due = [*every]
+        self._due = dict.fromkeys(every)
         while self._due:
             self._write_next(self._context.limits.control_deadline_s)
 
     def close(self, every: Iterable[Key], until_s: float) -> None:
         """The last round. Blocks."""
-        self._due = [*every]
+        self._due = dict.fromkeys(every)
         while self._due and (left_s := until_s - self._context.clock.monotonic_s()) > 0:
             try:
                 self._write_next(left_s)
@@ -139,7 +139,7 @@ class SnapshotWriter:
         """Copies of the next few: at most `snapshot_batch` durables and about as many ranges as make one record."""
         limits, batch, size = self._context.limits, list[StateCopy](), 0
         while self._due and len(batch) < limits.snapshot_batch and size < limits.snapshot_bytes // 50:
-            frozen = self._freeze(self._due.pop())
+            frozen = self._freeze(self._due.popitem()[0])
             if frozen is not None:
                 batch.append(frozen)
                 size += len(frozen.state.acked) + len(frozen.state.failed)

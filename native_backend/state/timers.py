@@ -8,7 +8,7 @@ Seconds are monotonic.
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import inf
 
 from native_backend.clock import Clock
@@ -16,6 +16,8 @@ from native_backend.state.mistakes import Mistakes, Step
 
 _AGAIN_S = 1.0
 """A part that a mistake of ours has ended had named no next time."""
+_ENTRIES = 64
+"""The heap may have twice as many as there are timers that are due, and these."""
 
 
 class Timer:
@@ -57,7 +59,13 @@ class Timers:
         self.due_s = inf  # nothing is due before
         self._heap: list[tuple[float, int, Timer]] = []
         self._count = 0
+        self._most = _ENTRIES
         self._closing = False
+
+    @property
+    def entries(self) -> int:
+        """Of the heap."""
+        return len(self._heap)
 
     def timer(self, name: str, call: Callable[[], object], *, ends: bool = False, is_needed: bool = False) -> Timer:
         """`ends`: it is called while closing, too. `is_needed`: as of a `Step`."""
@@ -68,7 +76,16 @@ class Timers:
         timer.due_s = due_s
         self._count += 1
         heappush(self._heap, (due_s, self._count, timer))
+        if len(self._heap) > self._most:
+            self._forget()
         self.due_s = self._heap[0][0]
+
+    def _forget(self) -> None:
+        """What was named and does not hold any more."""
+        entries = {entry[2]: entry for entry in self._heap if entry[2].due_s == entry[0]}
+        self._heap[:] = entries.values()
+        heapify(self._heap)
+        self._most = 2 * len(self._heap) + _ENTRIES
 
     def close(self) -> None:
         self._closing = True

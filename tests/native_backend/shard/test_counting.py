@@ -153,24 +153,27 @@ def test_what_a_queues_consumers_have_taken_is_not_read_again() -> None:
     assert events.is_open(NOW_MS), "its mark was not seen yet"
 
 
-def test_a_new_store_is_looked_at_before_much_is_stored_there() -> None:
+@pytest.mark.parametrize("another_is_gone", [False, True])
+def test_a_new_store_is_looked_at_before_much_is_stored_there(another_is_gone: bool) -> None:
     looks = Looks(end=10)
-    services = counting(looks)
+    services = counting(looks, stores=3)
     go_on(looks)
-    new = SimpleNamespace(name="n2", topic="t2", partition=0, store=2, kind="channel", properties=Properties())
-    cast(Any, services.metadata).stores[2] = new
+    if another_is_gone:
+        del services.metadata.stores[1]
+    new = SimpleNamespace(name="n4", topic="t4", partition=0, store=4, kind="channel", properties=Properties())
+    cast(Any, services.metadata).stores[4] = new
     for listener in services.metadata.on_made:
         listener()
     looks.reads, looks.end = [], 0
     go_on(looks)
-    events = services.events["t2", 0]
+    events = services.events["t4", 0]
     assert events.known
     looks.end = 4
     events.stored([0, 1, 2, 3], [KEY] * 4, NOW_MS)
     looks.now_s += 2.0
     go_on(looks)
     assert events.messages(NOW_MS) == 4
-    assert not [read for read in looks.reads if read[0] == "t2"], "what this process stored is not read again"
+    assert not [read for read in looks.reads if read[0] == "t4"], "what this process stored is not read again"
 
 
 def test_one_job_reads_about_as_much_as_it_may_however_many_stores_there_are() -> None:

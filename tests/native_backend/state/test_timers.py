@@ -94,6 +94,18 @@ def test_a_part_that_raises_holds_up_no_other_and_is_called_again(parts: Parts) 
     assert [trouble.about for trouble in parts.mistakes.troubles.present()] == ["raises"]
 
 
+def test_what_was_named_and_does_not_hold_is_forgotten(parts: Parts) -> None:
+    timers = [parts.part(str(number)) for number in range(50)]
+    for round_ in range(1000):
+        for number, timer in enumerate(timers):
+            timer.at(1e6 + number + round_ / 1000)
+    for timer in timers[:10]:
+        timer.stop()
+    assert parts.timers.entries < 300
+    assert parts.at(2e6) == [str(number) for number in range(10, 50)]
+    assert parts.timers.entries == 0
+
+
 def test_while_closing_only_what_ends_what_was_begun_is_called(parts: Parts) -> None:
     begins, ends = parts.part("begins"), parts.part("ends", ends=True)
     parts.timers.close()
