@@ -13,21 +13,18 @@ nodes=(1 2 3)
 exec 7>"$dir/cluster-lock"
 flock 7 # two callers, one cluster
 
-is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-free_port() {
-  local port
-  while :; do # below the ephemeral range; no two of ours alike
-    port=$((${PORTS_FROM:-10000} + RANDOM % ${PORTS:-20000}))
-    if is_free "$port" && ! grep -qsx "$port" "$dir"/cluster/*/*port; then echo "$port"; return; fi
-  done
-}
+# shellcheck source=ports.sh
+. "$here/ports.sh"
 
 if [ ! -f "$dir/cluster/id" ]; then
   voters=
+  ports=()
   for node in "${nodes[@]}"; do
     mkdir -p "$dir/cluster/$node"
-    free_port >"$dir/cluster/$node/controller-port"
-    free_port >"$dir/cluster/$node/port"
+    for name in controller-port port; do
+      ports+=("$(free_port "${ports[@]}")")
+      echo "${ports[-1]}" >"$dir/cluster/$node/$name"
+    done
     voters+=${voters:+,}$node@127.0.0.1:$(cat "$dir/cluster/$node/controller-port")
   done
   "$here/cluster-id.sh" >"$dir/cluster/id.new"

@@ -6,6 +6,8 @@
 # do everything), gateway; gateway.password, for both mechanisms, made here and good for nothing else.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=ports.sh
+. "$here/ports.sh"
 root=$(cd "$here/../.." && pwd)
 command -v openssl >/dev/null || {
   echo "kafka: 'openssl' is missing. Debian: apt-get install -y openssl" >&2
@@ -31,9 +33,7 @@ if [ ! -f "$tls/done" ]; then
   for name in broker admin gateway; do certificate "$name"; done
   cat "$tls/broker.key" "$tls/broker.pem" >"$tls/broker.store"
   openssl rand -hex 24 >"$tls/gateway.password"
-  port=$((10000 + RANDOM % 20000))
-  while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((10000 + RANDOM % 20000)); done
-  echo "$port" >"$tls/mtls-port"
+  free_port "${KAFKA_PORT:-}" >"$tls/mtls-port"
   touch "$tls/done"
 fi
 mtls=$(cat "$tls/mtls-port")
@@ -59,7 +59,7 @@ authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=false
 super.users=User:broker;User:admin
 PROPERTIES
-export KAFKA_EXTRA=$tls/extra.properties KAFKA_CA=$tls/ca.pem KAFKA_TRIES=900
+export KAFKA_TAKEN=$mtls KAFKA_EXTRA=$tls/extra.properties KAFKA_CA=$tls/ca.pem KAFKA_TRIES=900
 export KAFKA_JVM=${KAFKA_JVM:--Xms512m -Xmx512m -XX:TieredStopAtLevel=1}
 export KAFKA_FORMAT="--add-scram=SCRAM-SHA-512=[name=gateway,password=$password]"
 sasl=$("$here/start.sh" 7>&-)

@@ -3,7 +3,7 @@
 # Idempotent: a node that is up is left alone. KAFKA_DIR: its directory (default var/kafka). KAFKA_PORT: its port
 # (default: the port it had before, else 9092 when that is free, else any free one). KAFKA_JVM: options
 # (default: a heap of 1 GiB). KAFKA_GC: the collector (default: Shenandoah where the JVM has it, else G1).
-# KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TRIES: see secured.sh. PORTS_FROM, PORTS: any free one is of these.
+# KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TAKEN, KAFKA_TRIES: see secured.sh. PORTS_FROM, PORTS: see ports.sh.
 # A node whose directory names the voters of a quorum (cluster.sh writes that) is one of several.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,14 +15,8 @@ dir=$(cd "$dir" && pwd)
 exec 8>"$dir/lock"
 flock 8 # two callers, one node
 
-is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-free_port() {
-  local port
-  while :; do # below the ephemeral range, so that no outgoing connection takes it between here and the bind
-    port=$((${PORTS_FROM:-10000} + RANDOM % ${PORTS:-20000}))
-    if is_free "$port"; then echo "$port"; return; fi
-  done
-}
+# shellcheck source=ports.sh
+. "$here/ports.sh"
 # An ApiVersions request, and the length and correlation id of its response. KAFKA_CA: the port speaks TLS.
 answers() {
   local got
@@ -54,7 +48,7 @@ else
   wanted=${KAFKA_PORT:-$port}
   if [ -z "$wanted" ]; then
     wanted=9092
-    is_free "$wanted" || wanted=$(free_port)
+    is_free "$wanted" || wanted=$(free_port "${KAFKA_TAKEN:-}")
   fi
   port=$wanted
   for _ in $(seq 25); do # a node that was killed a moment ago is still letting go of its sockets
@@ -66,7 +60,7 @@ else
     exit 1
   fi
   # The controller's address is in the node's own log: it must stay what it was at the first start.
-  controller=$(cat "$dir/controller-port" 2>/dev/null || free_port)
+  controller=$(cat "$dir/controller-port" 2>/dev/null || free_port "$port" "${KAFKA_TAKEN:-}")
   echo "$port" >"$dir/port"
   echo "$controller" >"$dir/controller-port"
   voters=$(cat "$dir/voters" 2>/dev/null || true)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from tests.kit.patience import HANG_S
-from tests.kit.processes.broker import SCRIPTS, Broker, start_broker
+from tests.kit.processes.broker import SCRIPTS, Broker, free_port, start_broker
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -137,3 +138,27 @@ def test_a_missing_tool_is_named_with_the_command_that_installs_it(tmp_path: Pat
     assert done.returncode == 1
     assert "'java' is missing" in done.stderr
     assert "apt-get install" in done.stderr
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_a_free_port_is_none_of_those_that_are_given_to_others() -> None:
+    """The controller had its node's own port, once in some hundred starts."""
+    first = next(port for port in iter(free_port, None) if is_free(port + 1) and is_free(port + 2))
+    script = f". {SCRIPTS}/ports.sh; free_port {first}; free_port {first} {first + 1}"
+    environment = {**os.environ, "PORTS_FROM": str(first), "PORTS": "3"}
+    for _ in range(10):  # it takes one of three each time
+        done = subprocess.run(
+            ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=HANG_S, check=True
+        )
+        chosen, last = map(int, done.stdout.split())
+        assert chosen in (first + 1, first + 2) and last == first + 2
+
+
+def test_no_two_free_ports_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.kit.processes.broker._GIVEN", set())
+    monkeypatch.setenv("PORTS", "200")
+    assert len({free_port() for _ in range(90)}) == 90
