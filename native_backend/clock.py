@@ -20,8 +20,7 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clocks."""
 
-    def monotonic_s(self) -> float:
-        return time.monotonic()
+    monotonic_s = staticmethod(time.monotonic)  # read several times a batch: a call less each time
 
     def epoch_us(self) -> int:
         return time.time_ns() // 1000

@@ -68,7 +68,20 @@ class StoreEvents:
     # -- what this process stores
 
     def stored(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
-        """Events, in rising order, that the log has just stored by an append."""
+        """Events, in rising order, that the log has just stored by an append. Mostly they follow those before, with
+        nothing between them: that is what each batch pays for."""
+        first, end = eids[0], eids[-1] + 1
+        begun, joined_end = self._joining
+        if not first == self.counted_to == joined_end == self.top == end - len(eids):
+            self._stored(eids, keys, now_ms)
+            return
+        self.counted_to = self.top = end
+        self._joining = begun, end
+        self.times.note(first, now_ms)
+        if self._has_times(keys):
+            self._date(eids, keys, [now_ms] * len(eids), now_ms)
+
+    def _stored(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
         if self.counted_to == eids[0] and eids[-1] - eids[0] == len(eids) - 1:
             self.counted_to = eids[-1] + 1
         self._note(eids, keys, now_ms)
@@ -186,7 +199,7 @@ class StoreEvents:
 
     def _has_times(self, keys: Sequence[bytes | None]) -> bool:
         """Nearly none has, but for a node with a time to live."""
-        return bool(self.node.properties.ttl_ms) or may_have_times(letters_of(keys))
+        return self.node.properties.ttl_ms > 0 or may_have_times(letters_of(keys))
 
     def _date(self, eids: list[int], keys: Sequence[bytes | None], times_ms: list[int], now_ms: int) -> None:
         """Remember when each expires and is due."""
