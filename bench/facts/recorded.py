@@ -80,7 +80,7 @@ RECORDED: Final[Sequence[Cut]] = (
         "self.seconds.add(self._stored_s - record.began_s)",
     ),
     Cut("ages", f"{_OUTCOMES}.advance", "self.seq_times.note(self._next_seq, now_s)"),
-    Cut("ages", "native_backend.events.store_events:StoreEvents.stored", "self.times.note(first, now_ms)"),
+    Cut("ages", "native_backend.events.store_events:StoreEvents.stored", "if now_ms >= self.times.due_ms:"),
     Cut("ages", "native_backend.events.store_events:StoreEvents._note", "self.times.note(eids[0], now_ms)"),
     Cut("ages", "native_backend.events.store_events:StoreEvents.learn", "self.times.learn(eids, times_ms)"),
     Cut("credit", f"{_PUBLISHING}.on_transfers", "if link.credit <= 0:"),

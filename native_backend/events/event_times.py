@@ -17,31 +17,34 @@ STEP_MS: Final = 1_000
 
 
 class EventTimes:
-    """See the module's docstring. A time that is lower than an earlier event's (a clock was set back) is not noted."""
+    """See the module's docstring. A time that is lower than an earlier event's (a clock was set back) is not noted.
+    `due_ms`: the next time that will be."""
 
-    __slots__ = ("_eids", "_step_ms", "_times_ms")
+    __slots__ = ("_eids", "_step_ms", "_times_ms", "due_ms")
 
     def __init__(self) -> None:
+        self.due_ms = 0
         self._eids, self._times_ms = array("q"), array("q")
         self._step_ms = STEP_MS
 
     def note(self, eid: int, time_ms: int) -> None:
         """That event, and what comes behind it, was stored then or later."""
         times_ms = self._times_ms
-        if times_ms and time_ms < times_ms[-1] + self._step_ms:
+        if times_ms and time_ms < self.due_ms:
             return
         self._eids.append(eid)
         times_ms.append(time_ms)
         if len(times_ms) > NOTES:
             self._eids, self._times_ms = self._eids[::2], times_ms[::2]
             self._step_ms *= 2
+        self.due_ms = time_ms + self._step_ms
 
     def learn(self, eids: Sequence[int], times_ms: Sequence[int]) -> None:
         """The same of many."""
         at = 0
         while at < len(eids):
             self.note(eids[at], times_ms[at])
-            at = bisect_left(times_ms, self._times_ms[-1] + self._step_ms, at + 1)
+            at = bisect_left(times_ms, self.due_ms, at + 1)
 
     def time_ms(self, eid: int) -> int | None:
         """When it was stored, or a little before. None: it lies below all that was noted."""
@@ -57,3 +60,4 @@ class EventTimes:
         covered_ms = self._times_ms[-1] - self._times_ms[0]
         while self._step_ms > STEP_MS and self._step_ms * NOTES > 4 * covered_ms:
             self._step_ms //= 2
+        self.due_ms = self._times_ms[-1] + self._step_ms

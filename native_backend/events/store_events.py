@@ -17,6 +17,7 @@ from native_backend.events.event_times import EventTimes
 from native_backend.events.expiry import NEVER, expiries
 from native_backend.log.columns import letters_of
 from native_backend.log.event_key import may_be_due, may_have_times
+from native_backend.log.octets import Octets
 from native_backend.log.port import Records
 from native_backend.nodes.node import Node
 from native_backend.state.delayed import DelayedEvents
@@ -24,6 +25,7 @@ from native_backend.state.intervals import Intervals, dense_runs
 
 _EXPIRY_SLOT_MS = 1000
 """A day of messages that live for a day costs 20 MB, and no number is more than a second late."""
+_JOINED = 256  # ranges that are kept beside the map
 _DATED = 1000  # ranges with a time that are kept before it is looked which of them are still needed
 
 
@@ -46,6 +48,7 @@ class StoreEvents:
         self.changes += 1
         self._map = EventMap()
         self._joining = (0, 0)  # events that are not in `_map` yet: [first, end)
+        self._joined: list[tuple[int, int]] = []  # nor these
         self.expired = Intervals()  # events
         self.future = Intervals()  # events that are not due
         self.times = EventTimes()
@@ -59,32 +62,37 @@ class StoreEvents:
     @property
     def map(self) -> EventMap:
         """Which EIDs are events."""
-        first, end = self._joining
-        if first < end:
-            self._map.add(first, end - 1)
-            self._joining = (end, end)
+        end = self._joining[1]
+        self._joined.append(self._joining)
+        self._joining = (end, end)
+        for first, after in self._joined:
+            if first < after:
+                self._map.add(first, after - 1)
+        self._joined.clear()
         return self._map
 
     # -- what this process stores
 
     def stored(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
-        """Events, in rising order, that the log has just stored by an append. Mostly they follow those before, with
-        nothing between them: that is what each batch pays for."""
+        """Events, in rising order, that the log has just stored by an append. Each batch pays for it: it calls little
+        where there is no gap in the batch and nothing has a time."""
         first, end = eids[0], eids[-1] + 1
-        begun, joined_end = self._joining
-        if not first == self.counted_to == joined_end == self.top == end - len(eids):
-            self._stored(eids, keys, now_ms)
+        if self.counted_to < 0 or end - first != len(eids):
+            self._note(eids, keys, now_ms)
             return
-        self.counted_to = self.top = end
-        self._joining = begun, end
-        self.times.note(first, now_ms)
-        if self._has_times(keys):
+        if self.counted_to == first:
+            self.counted_to = end
+        if self._joining[1] == first:
+            self._joining = self._joining[0], end
+        else:
+            self._join(first, end)
+        if self.top < end:
+            self.top = end
+        if now_ms >= self.times.due_ms:
+            self.times.note(first, now_ms)
+        letters = keys.letters if type(keys) is Octets else letters_of(keys)
+        if self.node.properties.ttl_ms or may_have_times(letters):
             self._date(eids, keys, [now_ms] * len(eids), now_ms)
-
-    def _stored(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
-        if self.counted_to == eids[0] and eids[-1] - eids[0] == len(eids) - 1:
-            self.counted_to = eids[-1] + 1
-        self._note(eids, keys, now_ms)
 
     def transacted(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
         """The same, by a transaction of this process: whatever ends it lies somewhere behind them."""
@@ -141,12 +149,17 @@ class StoreEvents:
             begun, end = self._joining
             if first == end:
                 self._joining = (begun, last + 1)
-                continue
-            if begun < end:
-                self._map.add(begun, end - 1)
-            self._joining = (first, last + 1)
+            else:
+                self._join(first, last + 1)
         if runs:
             self.top = max(self.top, runs[-1][1] + 1)
+
+    def _join(self, first: int, end: int) -> None:
+        """They do not follow those before."""
+        self._joined.append(self._joining)
+        self._joining = (first, end)
+        if len(self._joined) >= _JOINED:
+            _ = self.map
 
     def begins_at(self, first: int, low: int) -> None:
         """The log keeps nothing below `first`, and nothing below `low` counts."""
@@ -199,7 +212,7 @@ class StoreEvents:
 
     def _has_times(self, keys: Sequence[bytes | None]) -> bool:
         """Nearly none has, but for a node with a time to live."""
-        return self.node.properties.ttl_ms > 0 or may_have_times(letters_of(keys))
+        return bool(self.node.properties.ttl_ms) or may_have_times(letters_of(keys))
 
     def _date(self, eids: list[int], keys: Sequence[bytes | None], times_ms: list[int], now_ms: int) -> None:
         """Remember when each expires and is due."""
