@@ -159,6 +159,6 @@ def test_a_free_port_is_none_of_those_that_are_given_to_others() -> None:
 
 
 def test_no_two_free_ports_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.kit.processes.broker._GIVEN", set())
+    monkeypatch.setattr("tests.kit.processes.broker.GIVEN", set())
     monkeypatch.setenv("PORTS", "200")
     assert len({free_port() for _ in range(90)}) == 90

@@ -86,7 +86,7 @@ def start_cluster(directory: Path) -> list[Broker]:
     ]
 
 
-_GIVEN: set[int] = set()
+GIVEN: set[int] = set()
 
 
 def free_port() -> int:
@@ -94,11 +94,11 @@ def free_port() -> int:
     server is down must not take the server's port. Of the range of this lane (`tests/lanes.py`): others take none. Nor
     one that was given lately, and need not listen yet."""
     first, count = int(os.environ.get("PORTS_FROM", "10000")), int(os.environ.get("PORTS", "20000"))
-    if len(_GIVEN) > count // 2:
-        _GIVEN.clear()
+    if len(GIVEN) > count // 2:
+        GIVEN.clear()
     while True:
         port = random.randrange(first, first + count)
-        if port in _GIVEN:
+        if port in GIVEN:
             continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -106,7 +106,7 @@ def free_port() -> int:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            _GIVEN.add(port)
+            GIVEN.add(port)
             return port
 
 
