@@ -64,8 +64,8 @@ class World:
     clock: SteppingClock = field(default_factory=SteppingClock)
     runs: int = 0
     shard: str = ""
-    journal_end: int = 0
-    """Behind the last record that was committed. Kafka shows where the journal ends a little later."""
+    committed_to: int = 0
+    """Behind the last journal record that was committed here."""
 
     def __post_init__(self) -> None:
         single = [f"{self.prefix}.{name}" for name in ("journal", "outcomes", "commands")]
@@ -91,13 +91,17 @@ class World:
         )
         return durable
 
+    @property
+    def journal_end(self) -> int:
+        """Kafka shows where it is a little after the answer."""
+        return max(self.committed_to, self.log.control.bounds(f"{self.prefix}.journal", 0)[1])
+
     def durable_again(self, node: Node, name: str, start: int) -> Durable:
         """As one that was deleted before: what the journal says by now is of another one."""
         return self.durable(node, name, start, self.journal_end)
 
     def project(self, node: Node, durable: Durable | None, low: int) -> None:
-        journal = self.log.control.bounds(f"{self.prefix}.journal", 0)[1]
-        self.show(node, durable, projection(low, low, journal))
+        self.show(node, durable, projection(low, low, self.journal_end))
 
     def show(self, node: Node, durable: Durable | None, position: Position) -> None:
         """Set the group's offset and metadata."""
@@ -142,7 +146,7 @@ class World:
         while True:
             for done in self.log.poll():
                 assert isinstance(done, Transacted) and done.failure is None, done
-                self.journal_end = done.offsets[-1] + 1
+                self.committed_to = done.offsets[-1] + 1
                 return done.offsets[-1]
 
 

@@ -70,7 +70,7 @@ def fill(world: World) -> None:
     run.settle(news, heard[3:4], "accepted", "app:again")
     for name in ("app:torn-out", "app:unread", "app:anew", "app:again", "app:deleted", "app|volatile"):
         log.control.put(f"{world.prefix}.realm", durable_key("news", name), None)
-    world.durable(news, "app:anew", heard[4].eid, log.control.bounds(f"{world.prefix}.journal", 0)[1])
+    world.durable(news, "app:anew", heard[4].eid, world.journal_end)
     run.close()
     log.control.delete_topics([gone.topic, dead.topic, unused.topic])
     made_again(log, again.topic)

@@ -141,7 +141,7 @@ def passed_over_by_a_snapshot(shared: SharedRealm, name: str) -> Expected:
     shared.run.settle(node, sent[1:2], "accepted")
 
     def snapshot() -> None:
-        end = shared.world.log.control.bounds(f"{shared.world.prefix}.journal", 0)[1]
+        end = shared.world.journal_end
         shared.world.snapshot(node, "queue", sent[2].eid, [], end)
 
     shared.at_end.append(snapshot)

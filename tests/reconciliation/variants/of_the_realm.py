@@ -56,7 +56,7 @@ def _shown(
         shared.run.settle(node, sent[:2], "accepted")
 
         def show() -> None:
-            end = shared.world.log.control.bounds(f"{shared.world.prefix}.journal", 0)[1]
+            end = shared.world.journal_end
             shared.world.snapshot(node, "queue", sent[2].eid, [], end)
             shared.world.show(node, None, position(sent[2].eid, end))
 
@@ -71,7 +71,7 @@ def acknowledged_by_the_snapshot_alone(shared: SharedRealm, name: str) -> Expect
     shared.run.settle(node, sent[:1], "accepted")
 
     def snapshot() -> None:
-        end = shared.world.log.control.bounds(f"{shared.world.prefix}.journal", 0)[1]
+        end = shared.world.journal_end
         shared.world.snapshot(node, "queue", sent[1].eid, [[sent[2].eid, sent[2].eid]], end)
 
     shared.at_end.append(snapshot)
