@@ -53,14 +53,16 @@ def point(name: str) -> Point:
 
 @pytest.mark.timeout(900)
 def test_embedded(tmp_path: Path) -> None:
-    """Spark finds no anomaly in it either, and no hole where the disk was full."""
+    """Spark finds no anomaly in it either, no hole where the disk was full, and nothing in times that went back."""
     faults: list[str | Point] = [
         "kill gateway",
         point("commit, completion"),
         "fill disk",
         "reload",
+        "jump clock",
         point("journal, settle"),
         point("unit, answer"),
+        "jump clock",
         "cut",
     ]
     figures = torture(tmp_path, faults, seed=11, ask_spark=True)
@@ -71,7 +73,8 @@ def test_embedded(tmp_path: Path) -> None:
 @pytest.mark.timeout(900)
 def test_kafka(tmp_path: Path, kafka: tuple[Broker, Proxy]) -> None:
     broker, proxy = kafka
-    figures = torture(tmp_path, [point("commit, answer"), "cut kafka", "kill kafka"], 12, [broker], proxy)
+    faults: list[str | Point] = [point("commit, answer"), "jump clock", "cut kafka", "jump clock", "kill kafka"]
+    figures = torture(tmp_path, faults, 12, [broker], proxy)
     assert figures.kills == 2
 
 

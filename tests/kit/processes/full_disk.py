@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
+
+from tests.kit.processes.preloaded import PRELOAD, built
 
 SOURCE = Path(__file__).with_name("full_disk.c")
 
@@ -13,12 +14,8 @@ class Disk:
 
     def __init__(self, directory: Path, realm: Path) -> None:
         self._mark = directory / "disk-is-full"
-        library = directory / "full_disk.so"
-        subprocess.run(
-            ["gcc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], check=True
-        )
         self.environment = {
-            "LD_PRELOAD": str(library),
+            PRELOAD: str(built(SOURCE, directory)),
             "FULL_DISK_MARK": str(self._mark),
             "FULL_DISK_DIR": str(realm.resolve()),
         }

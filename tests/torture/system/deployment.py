@@ -20,6 +20,8 @@ import yaml
 from tests.kit.processes.broker import Broker
 from tests.kit.processes.full_disk import Disk
 from tests.kit.processes.gateway import REALMGATE
+from tests.kit.processes.jumping_clock import JumpingClock
+from tests.kit.processes.preloaded import together
 from tests.torture.crash_points import MARK
 from tests.torture.system.proxy import Proxy
 from tests.torture.system.tables import Tables
@@ -47,6 +49,7 @@ class Deployment:
     process: subprocess.Popen[str] | None = None
     front: Proxy = field(default_factory=lambda: Proxy(0))
     disk: Disk | None = None
+    clock: JumpingClock | None = None  # of the gateway, from `open` on
     starts: int = 0
     retain_s: int = 0  # so long an ended event of a queue stays, and evidence; 0: for ever, as far as this run goes
 
@@ -87,6 +90,7 @@ class Deployment:
     def open(self) -> None:
         """Configuration, nodes and first start."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        self.clock = JumpingClock(self.directory)
         if not self.brokers:
             self.disk = Disk(self.directory, self.realm_path)
         self.config_path.write_text(yaml.safe_dump(self._settings(), default_flow_style=None))
@@ -114,8 +118,9 @@ class Deployment:
 
     def launch(self) -> None:
         """Start, and do not wait."""
-        assert self.process is None
-        environment = {**os.environ, MARK: str(self.mark), **(self.disk.environment if self.disk else {})}
+        assert self.process is None and self.clock is not None
+        preloaded = together(*(part.environment for part in (self.clock, self.disk) if part))
+        environment = {**os.environ, MARK: str(self.mark), **preloaded}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a start that compiles everything costs a second more
         environment["PYTHONPYCACHEPREFIX"] = str(self.directory.parent / "bytecode")
         with self.log_path.open("a") as log:

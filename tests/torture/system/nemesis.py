@@ -24,11 +24,15 @@ PUSH_S = 60.0  # until so many are in flight
 POINT_S = HANG_S  # until a gateway under load has come to the place where it is to die
 RELOADS = 5
 RELOAD_S = 60.0  # until the last tables are active
+JUMPS = 3  # in each direction
+NEAR_S = 2.0
+FAR_S = 3500.0  # Kafka refuses a record that is an hour ahead of its own clock (message.timestamp.after.max.ms)
 LONG_S = 7.0  # beyond every time-out: silence of peers and gateway, publish deadline, transaction
 
 
 ANYWHERE = (
     "kill gateway", "kill at point", "stop gateway", "restart gateway", "reload", "cut", "delay", "swallow",
+    "jump clock",
 )  # fmt: skip
 FAULTS = {
     "embedded": (*ANYWHERE, "fill disk"),
@@ -181,6 +185,21 @@ class Nemesis:
             assert time.monotonic() < until, f"no one said {words!r}\n{self.deployment.log()}"
             self.clients.check()
             time.sleep(0.05)
+
+    def jump_clock(self) -> None:
+        """The gateway's time of day jumps ahead of the machine's and behind it, by seconds to an hour, and stays off.
+        No message of ours has a time to live or a delay, so nothing is excused by it. A gateway that trims does so by
+        the time of day: there the jumps are so short that what is trimmed has been read before."""
+        process, clock, retain_s = self.deployment.process, self.deployment.clock, self.deployment.retain_s
+        assert process is not None and clock is not None and clock.moves(process.pid), "its clock cannot jump"
+        far_s = retain_s / 4 if retain_s else FAR_S
+        for direction in self.random.sample((-1, 1), 2) * JUMPS:
+            ahead_s = direction * NEAR_S * (far_s / NEAR_S) ** self.random.random()  # as many short ones as long ones
+            in_flight = self.load()
+            clock.jump(ahead_s)
+            self._struck(f"jump clock: {ahead_s:.1f} s ahead", in_flight)
+            time.sleep(self.random.uniform(0.1, 0.6))
+        self._revive()
 
     def _revive(self) -> None:
         """A gateway that found itself fenced has to be started again; ours has no rival, so it has to live on."""
