@@ -42,7 +42,7 @@ def note_opened(peer: Peer) -> None:
 def note_closed(gateway: Shared, gone: ClosedConnection) -> None:
     """It has gone, and its last outcomes are counted."""
     record, messages = gone.record, gone.messages
-    seconds = (gateway.clock.epoch_us() - record.since_us) / 1e6
+    seconds = gateway.clock.monotonic_s() - record.since_s
     outcomes = {f"{direction} {outcome}": count for (direction, outcome), count in sorted(record.totals.items())}
     totals = ", ".join(f"{name} {count}" for name, count in outcomes.items()) or "no deliveries"
     how = "closed" if gone.in_order else "broken off"

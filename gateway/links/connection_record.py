@@ -1,5 +1,5 @@
 """What operators are shown of a connection, besides who its peer is: since when, by which client library, and what
-became of its deliveries. Microseconds since 1970.
+became of its deliveries. Microseconds since 1970; `since_s` is monotonic.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.frames.frames import Frame
+from native_backend.clock import Clock
 from transformers.codec import AmqpMap
 
 _CONTAINER, _PROPERTIES = 0, 9  # in an open
@@ -30,8 +31,14 @@ class ConnectionRecord:
 
     number: int
     since_us: int
+    since_s: float
     client: ClientProduct = ClientProduct()
     totals: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @classmethod
+    def begun(cls, number: int, clock: Clock) -> ConnectionRecord:
+        """Now."""
+        return cls(number, clock.epoch_us(), clock.monotonic_s())
 
     def read(self, opened: Frame) -> str:
         """Take from an OPEN what it says of the client; its container-id."""

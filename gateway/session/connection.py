@@ -84,7 +84,7 @@ class Connection:
             capabilities=connection_capabilities(gateway.tables),
             opening=self._opening,
         )
-        self.record = ConnectionRecord(gateway.next_connection_number(), gateway.clock.epoch_us())
+        self.record = ConnectionRecord.begun(gateway.next_connection_number(), gateway.clock)
         self.container = self.holder = self.address = ""  # the address is its peer's
         self.subject = ANONYMOUS
         self.opened = self.closing = self.at_fault = False  # `at_fault`: it ends for what its peer did

@@ -13,7 +13,8 @@ import proton
 import pytest
 
 from tests.kit.processes.admin_pages import DEADLINE_S
-from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway, start_gateway
+from tests.kit.processes.jumping_clock import JumpingClock
 from tests.kit.wire import frames
 from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
@@ -105,3 +106,18 @@ def test_text_has_the_same_in_utc(tmp_path: Path) -> None:
         assert at and abs(datetime.fromisoformat(at[1]).timestamp() - time.time()) < 600, line
     [closed] = [line for line in lines if "connection closed" in line and "'shop'" in line]
     assert closed.endswith("50 messages received; publish accepted 50")
+
+
+def test_a_connection_lasts_as_long_as_it_does_when_the_clock_goes_back(tmp_path: Path) -> None:
+    clock = JumpingClock(tmp_path)
+    gateway = make_gateway(tmp_path, embedded_realm(tmp_path), log={"format": "json"})
+    gateway.environment.update(clock.environment)
+    gateway.start()
+    with Peer(gateway.port, container="shop") as peer:
+        clock.jump(-3000.0)
+        peer.send(frames.close())
+        assert peer.closed()
+    gateway.end_well()
+    lines = [json.loads(line) for line in gateway.log_path.read_text().splitlines()]
+    [opened, closed] = [line for line in lines if line.get("container") == "shop"]
+    assert closed["at"] < opened["at"] and 0 <= closed["seconds"] < 3000
