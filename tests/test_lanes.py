@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests import lanes
-from tests.kit.processes.toolchains import NEEDS_GO, NEEDS_RABBITMQ, NEEDS_RUST
+from tests.kit.processes.toolchains import NEEDS_GO, NEEDS_NAMESPACES, NEEDS_RABBITMQ, NEEDS_RUST
 from tests.lanes import PYTEST, Look, run
 from tests.verdict import SECOND_LOOKS_MAX, UNSTEADY_MAX, Room, Verdict, note_unsteady
 
@@ -272,6 +272,7 @@ def test_each_reason_to_leave_a_test_out_says_what_to_install() -> None:
     """Every condition on what a machine has is one of these: another one needs a reason of its own here."""
     command = ["git", "grep", "-hE", r"skipif\(|pytest\.skip\(", "--", "tests/*/*.py"]
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert len(lines) == 3, lines
-    reasons = [mark.kwargs["reason"] for mark in (NEEDS_GO.mark, NEEDS_RUST.mark, NEEDS_RABBITMQ.mark)]
+    assert len(lines) == 4, lines
+    needs = (NEEDS_GO, NEEDS_NAMESPACES, NEEDS_RABBITMQ, NEEDS_RUST)
+    reasons = [mark.mark.kwargs["reason"] for mark in needs]
     assert all(re.search(r"https://|apt-get install ", reason) for reason in reasons), reasons

@@ -108,6 +108,7 @@ LONG: dict[str, str] = {
     r"test_layers\.py::test_what_breaks_them_is_seen\[(\w+-in-|circle-of|templates|console-to)": "one of each kind",
     # -- torture
     r"torture/test_torture\.py::test_(embedded|kafka)": "its checkers, and tests/wire/connections/test_ends.py",
+    r"torture/test_torture\.py::test_cluster": "tests/torture/test_networks.py, and the checkers",
     # -- wire
     r"wire/test_every_rule\.py::.*\[again-": "the same rule in the profile extended",
     r"wire/attach/test_durable_owners\.py::.*[\[-]kafka": "the same on the embedded realm",

@@ -11,35 +11,46 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from subprocess import SubprocessError
 
-from tests.kit.processes.broker import Broker, start_cluster
+from tests.kit.processes.broker import Broker, start_cluster, start_cluster_in
+from tests.kit.processes.networks import Network, NoNamespacesError
 from tests.torture.checks.guarantees import Violation
 from tests.torture.crash_points import Point
 from tests.torture.ledger import Ledger
 from tests.torture.run import Figures, Run, scratch
 from tests.torture.system.deployment import Deployment
-from tests.torture.system.nemesis import faults_of, points_of
+from tests.torture.system.nemesis import PART, faults_of, points_of
 from tests.torture.system.proxy import Proxy, broker_behind_proxy
 
+BROKERS = 3  # of a cluster
 RETAIN_S = 10  # where gateways die while they trim
 DEATHS = 18  # in one run, at most
 
 
 def main() -> int:
     arguments = _arguments()
+    network = _network() if arguments.realm == "cluster" else None
+    names = faults_of(arguments.realm, parts=network is not None)
+    if arguments.only and arguments.only not in names:
+        print(f"{arguments.only!r} cannot go wrong here; what can: {', '.join(names)}", file=sys.stderr)
+        if network is not None:
+            network.close()
+        return 2
     directory = arguments.dir or Path(tempfile.mkdtemp(prefix="torture-"))
-    brokers, proxy = _realm(arguments.realm, directory / "kafka")
+    brokers, proxy = _realm(arguments.realm, directory / "kafka", network)
     total, ledger = Figures(), Ledger(arguments.ledger)
     until = time.monotonic() + arguments.seconds
     try:
         for seed in itertools.count(arguments.seed):
-            faults = _faults(arguments, seed, ledger.deaths(arguments.realm))
+            faults = _faults(arguments, names, seed, ledger.deaths(arguments.realm))
             if not faults or time.monotonic() > until:
                 break
-            deployment = scratch(directory / f"seed-{seed}", seed, brokers, proxy, RETAIN_S if _dies(arguments) else 0)
+            retain_s = RETAIN_S if _dies(arguments) else 0
+            deployment = scratch(directory / f"seed-{seed}", seed, brokers, proxy, network, retain_s)
             figures = _run(deployment, seed, faults, ask_spark=arguments.spark)
             print(f"seed {seed}, {arguments.realm}: {figures.line()}", flush=True)
             for violation in figures.violations[:5]:
@@ -53,6 +64,8 @@ def main() -> int:
             broker.stop()
         if proxy is not None:
             proxy.close()
+        if network is not None:
+            network.close()
     if total.runs > 1:
         print(f"all {total.runs} runs on {arguments.realm}: {total.line()}")
     if _dies(arguments):
@@ -86,12 +99,21 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _realm(kind: str, directory: Path) -> tuple[list[Broker], Proxy | None]:
+def _network() -> Network | None:
+    """What the brokers of a cluster are hosts of; without one it says what cannot go wrong then."""
+    try:
+        return Network(BROKERS)
+    except NoNamespacesError as why:
+        print(f"{PART!r} is left out, for this machine makes no network namespaces: {why}", file=sys.stderr, flush=True)
+        return None
+
+
+def _realm(kind: str, directory: Path, network: Network | None) -> tuple[list[Broker], Proxy | None]:
     """The brokers; a lone one has a proxy between itself and its clients."""
     if kind == "embedded":
         return [], None
     if kind == "cluster":
-        return start_cluster(directory), None
+        return start_cluster(directory) if network is None else start_cluster_in(network, directory), None
     broker, proxy = broker_behind_proxy(directory)
     return [broker], proxy
 
@@ -104,7 +126,7 @@ def _places(arguments: argparse.Namespace) -> list[Point]:
     return points_of(arguments.realm, only_own=arguments.own)
 
 
-def _faults(arguments: argparse.Namespace, seed: int, deaths: Counter[str]) -> list[str | Point]:
+def _faults(arguments: argparse.Namespace, names: Sequence[str], seed: int, deaths: Counter[str]) -> list[str | Point]:
     """Of the run with that seed; nothing when all is done."""
     random = Random(f"{seed} acts")
     if arguments.crash_points:
@@ -112,8 +134,8 @@ def _faults(arguments: argparse.Namespace, seed: int, deaths: Counter[str]) -> l
         return [*random.sample(due, min(len(due), DEATHS))]
     if seed >= arguments.seed + arguments.runs:
         return []
-    names = [arguments.only] if arguments.only else faults_of(arguments.realm)
-    faults: list[str | Point] = [*random.choices(names, k=arguments.faults)]
+    chosen = [arguments.only] if arguments.only else names
+    faults: list[str | Point] = [*random.choices(chosen, k=arguments.faults)]
     if arguments.points:
         faults += _places(arguments)
         random.shuffle(faults)

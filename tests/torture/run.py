@@ -18,6 +18,7 @@ from typing import Any
 from kafka.errors import KafkaTimeoutError
 
 from tests.kit.processes.broker import Broker
+from tests.kit.processes.networks import Network
 from tests.torture.checks.follower import Follower
 from tests.torture.checks.guarantees import CHECKS, Violation, doubled, violations
 from tests.torture.checks.observed import Observed
@@ -218,7 +219,12 @@ class Run:
 
 
 def scratch(
-    directory: Path, seed: int, brokers: Sequence[Broker] = (), kafka_proxy: Proxy | None = None, retain_s: int = 0
+    directory: Path,
+    seed: int,
+    brokers: Sequence[Broker] = (),
+    kafka_proxy: Proxy | None = None,
+    network: Network | None = None,
+    retain_s: int = 0,
 ) -> Deployment:
     """A deployment of its own in `directory`. The prefix of an embedded realm is always `um`."""
-    return Deployment(directory, f"t{seed}" if brokers else "um", [*brokers], kafka_proxy, retain_s=retain_s)
+    return Deployment(directory, f"t{seed}" if brokers else "um", [*brokers], kafka_proxy, network, retain_s=retain_s)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.processes.broker import Broker
+from tests.kit.processes.broker import Broker, start_cluster_in
+from tests.kit.processes.networks import Network
+from tests.kit.processes.toolchains import NEEDS_NAMESPACES
 from tests.torture.crash_points import POINTS, Point
 from tests.torture.run import Figures, Run, scratch
 from tests.torture.system.deployment import NODES
@@ -31,9 +33,10 @@ def torture(
     seed: int,
     brokers: Sequence[Broker] = (),
     proxy: Proxy | None = None,
+    network: Network | None = None,
     ask_spark: bool = False,
 ) -> Figures:
-    deployment = scratch(directory / "deployment", seed, brokers, proxy)
+    deployment = scratch(directory / "deployment", seed, brokers, proxy, network)
     try:
         figures = Run(deployment, seed).run(faults, ask_spark=ask_spark)
     finally:
@@ -76,6 +79,19 @@ def test_kafka(tmp_path: Path, kafka: tuple[Broker, Proxy]) -> None:
     faults: list[str | Point] = [point("commit, answer"), "jump clock", "cut kafka", "jump clock", "kill kafka"]
     figures = torture(tmp_path, faults, 12, [broker], proxy)
     assert figures.kills == 2
+
+
+@NEEDS_NAMESPACES
+@pytest.mark.timeout(1800)
+def test_cluster(tmp_path: Path) -> None:
+    network = Network(3)
+    brokers = start_cluster_in(network, tmp_path / "kafka")
+    try:
+        torture(tmp_path, ["part brokers"] * 3, 13, brokers, network=network)
+    finally:
+        for broker in brokers:
+            broker.stop()
+        network.close()
 
 
 def test_every_place_to_die_at_is_there() -> None:

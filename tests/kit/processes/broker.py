@@ -17,13 +17,17 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.kit.patience import HANG_S
+from tests.kit.processes.networks import Network
 
 SCRIPTS = Path(__file__).parents[3] / "deploy" / "kafka"
 START_TIMEOUT_S = 400.0  # the first start on a machine downloads the class path
+PORT, CONTROLLER_PORT = 9092, 9093  # on hosts of their own, where all are free
 TRIES = "900"  # 180 s and more: a machine that is busy starts a JVM slowly
 
 
@@ -35,6 +39,8 @@ class Broker:
     bootstrap: str
     pid: int
     environment: dict[str, str] = field(default_factory=dict)
+    host: str = "127.0.0.1"
+    inside: list[str] = field(default_factory=list)  # what stands before a command that is to run where it runs
 
     def stop(self) -> None:
         """Stop in order (SIGTERM, flushed logs). Stopping twice is no error."""
@@ -54,7 +60,8 @@ class Broker:
         self._start(int(self.bootstrap.rpartition(":")[2]))
 
     def _start(self, port: int) -> None:
-        self.bootstrap = _run("start.sh", self.directory, port, self.environment)
+        _run("start.sh", self.directory, port, self.environment, self.inside)
+        self.bootstrap = f"{self.host}:{port}"
         self.pid = int((self.directory / "pid").read_text())
 
 
@@ -110,13 +117,51 @@ def free_port() -> int:
             return port
 
 
-def _run(script: str, directory: Path, port: int | None, more: dict[str, str] | None = None) -> str:
+def start_cluster_in(network: Network, directory: Path) -> list[Broker]:
+    """The same, one node on each host of that network. Who is silent for 4 s is no replica that a write waits for."""
+    _run("libs.sh", directory, port=None)  # only here is a way to download them
+    brokers = [Broker(directory / str(host), "", 0, {}, network.address(host)) for host in network.hosts]
+    identity = _run("cluster-id.sh", directory, port=None)
+    voters = ",".join(f"{host}@{network.address(host)}:{CONTROLLER_PORT}" for host in network.hosts)
+    for host, broker in zip(network.hosts, brokers, strict=True):
+        broker.directory.mkdir(parents=True)
+        files = {"node": host, "voters": voters, "cluster": identity, "controller-port": CONTROLLER_PORT}
+        for name, content in files.items():
+            (broker.directory / name).write_text(f"{content}\n")
+        extra = broker.directory / "extra.properties"
+        extra.write_text(
+            "listeners=PLAINTEXT://0.0.0.0:@PORT@,CONTROLLER://0.0.0.0:@CONTROLLER@\n"
+            f"advertised.listeners=PLAINTEXT://{broker.host}:@PORT@,CONTROLLER://{broker.host}:@CONTROLLER@\n"
+            "replica.lag.time.max.ms=4000\n"
+        )
+        broker.environment = {"KAFKA_EXTRA": str(extra), "KAFKA_JVM": "-Xms512m -Xmx512m"}
+        broker.inside = network.command(host)
+    try:
+        with ThreadPoolExecutor(len(brokers)) as starts:  # together: one alone has no quorum, and would not answer
+            for start in [starts.submit(broker._start, PORT) for broker in brokers]:
+                start.result()
+    except RuntimeError:
+        for broker in brokers:
+            broker.stop()
+        network.close()
+        raise
+    return brokers
+
+
+def _run(
+    script: str, directory: Path, port: int | None, more: dict[str, str] | None = None, inside: Sequence[str] = ()
+) -> str:
     environment = {**os.environ, "KAFKA_DIR": str(directory), "KAFKA_TRIES": TRIES, **(more or {})}
     environment.pop("KAFKA_PORT", None)
     if port is not None:
         environment["KAFKA_PORT"] = str(port)
     done = subprocess.run(
-        [SCRIPTS / script], env=environment, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
+        [*inside, SCRIPTS / script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=START_TIMEOUT_S,
+        check=False,
     )
     if done.returncode != 0:
         raise RuntimeError(f"{script} failed ({done.returncode}):\n{done.stderr}")

@@ -21,6 +21,10 @@ def lacks(command: str, *wanted: int) -> bool:
     return match is None or (int(match[1]), int(match[2])) < wanted
 
 
+def _refuses(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode != 0
+
+
 # The versions are those that the locked dependencies ask for (go.mod, Cargo.lock). Debian 12 has older ones.
 NEEDS_GO = pytest.mark.skipif(
     lacks("go version", 1, 25), reason="needs Go 1.25 or newer: https://go.dev/dl, or golang-go of a newer Debian"
@@ -29,3 +33,9 @@ NEEDS_RUST = pytest.mark.skipif(
     lacks("cargo --version", 1, 90), reason="needs Rust 1.90 or newer: https://rustup.rs, or rustup of a newer Debian"
 )
 NEEDS_RABBITMQ = pytest.mark.skipif(not PROGRAMS.exists(), reason="needs RabbitMQ: apt-get install rabbitmq-server")
+
+# A container may be root and make no namespace.
+NEEDS_NAMESPACES = pytest.mark.skipif(
+    lacks("ip -V") or lacks("nft --version") or _refuses("unshare", "--net", "true"),
+    reason="needs root, network namespaces and nft: apt-get install iproute2 nftables",
+)

@@ -21,6 +21,7 @@ from tests.kit.processes.broker import Broker
 from tests.kit.processes.full_disk import Disk
 from tests.kit.processes.gateway import REALMGATE
 from tests.kit.processes.jumping_clock import JumpingClock
+from tests.kit.processes.networks import Network
 from tests.kit.processes.preloaded import together
 from tests.torture.crash_points import MARK
 from tests.torture.system.proxy import Proxy
@@ -46,6 +47,7 @@ class Deployment:
     prefix: str
     brokers: list[Broker] = field(default_factory=list)
     kafka_proxy: Proxy | None = None
+    network: Network | None = None  # each of several brokers is a host of it, where the machine makes namespaces
     process: subprocess.Popen[str] | None = None
     front: Proxy = field(default_factory=lambda: Proxy(0))
     disk: Disk | None = None

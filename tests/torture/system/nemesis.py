@@ -39,11 +39,12 @@ FAULTS = {
     "kafka": (*ANYWHERE, "kill kafka", "stop kafka", "cut kafka", "delay kafka", "swallow kafka"),
     "cluster": (*ANYWHERE, "kill kafka", "stop kafka"),
 }
+PART = "part brokers"
 
 
-def faults_of(place: str) -> tuple[str, ...]:
-    """What can go wrong with such a realm."""
-    return FAULTS[place]
+def faults_of(place: str, *, parts: bool) -> tuple[str, ...]:
+    """What can go wrong with such a realm; `parts`: its brokers are hosts of a network, which can lose packets."""
+    return (*FAULTS[place], PART) if parts else FAULTS[place]
 
 
 class Nemesis:
@@ -55,7 +56,8 @@ class Nemesis:
         self.points: Counter[str] = Counter()  # deaths at named places
         self.missed: Counter[str] = Counter()  # places that a gateway did not come to in time
         self.least_in_flight = 10**9
-        self._faults = {name: getattr(self, name.replace(" ", "_")) for name in faults_of(deployment.place)}
+        names = faults_of(deployment.place, parts=deployment.network is not None)
+        self._faults = {name: getattr(self, name.replace(" ", "_")) for name in names}
 
     @property
     def kills(self) -> int:
@@ -279,6 +281,24 @@ class Nemesis:
         time.sleep(LONG_S)
         os.kill(broker.pid, signal.SIGCONT)
         self._note("continue kafka")
+
+    def part_brokers(self) -> None:
+        """One broker and one or both of the others do not hear each other, or one side does not hear the other, beyond
+        every time-out. The gateway and its peers hear all of them, and are heard by all."""
+        network = self.deployment.network
+        assert network is not None
+        alone, *others = self.random.sample([*network.hosts], len(network.hosts))
+        others = others[: self.random.randint(1, len(others))]
+        away, back = [(alone, other) for other in others], [(other, alone) for other in others]
+        ways = self.random.choice((away, back, away + back))
+        in_flight = self.load()
+        network.part(ways)
+        self._struck(f"part brokers: {', '.join(f'{sender} to {receiver}' for sender, receiver in ways)}", in_flight)
+        time.sleep(LONG_S)
+        lost = network.heal()
+        self._note(f"all brokers hear each other; {lost} packets were lost")
+        assert lost or len(others) == 1, "three brokers had nothing to say to each other"  # two that lead nothing may
+        self._revive()
 
 
 def points_of(kind: str, *, only_own: bool = False, trims: bool = True) -> list[Point]:
