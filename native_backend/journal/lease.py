@@ -200,10 +200,11 @@ class Lease:
 
     # -- blocking, from any thread
 
-    def confirm(self) -> None:
-        """Read anew whether this process is still the owner; raises `fenced` when it is not."""
+    def confirm(self, deadline_s: float | None = None) -> None:
+        """Read anew whether this process is still the owner; raises `fenced` when it is not. None: it has the time of
+        a call while there is a lease to be lost."""
         records = LeaseRecords()
-        records.read(self._log, self._prefix, self._deadline_s)
+        records.read(self._log, self._prefix, deadline_s or self._deadline_s)
         if records.run != self._run:
             raise LogError(Failure("fenced", f"{Owner(records.run, records.process)} took over the realm"))
 

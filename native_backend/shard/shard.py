@@ -92,11 +92,11 @@ class Shard:
 
     def _fence(self) -> int:
         """Claim, and write the first record. Who was not the owner any more may have claimed once again meanwhile."""
-        journal = self._context.journal
+        journal, deadline_s = self._context.journal, self._context.limits.control_deadline_s
         for _ in range(_CLAIMS):
-            journal.confirm()
+            self._context.lease.confirm(deadline_s)  # nothing is given out yet: a broker may stand still for a moment
             try:
-                self._context.log.control.claim(journal.shard, self._context.limits.control_deadline_s)
+                self._context.log.control.claim(journal.shard, deadline_s)
                 return journal.begin()
             except LogError as error:
                 if error.failure.cause != "fenced":

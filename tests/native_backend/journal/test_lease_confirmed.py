@@ -1,0 +1,45 @@
+"""How long the calls of a lease may take while a realm opens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from native_backend.journal.lease_records import lease_topic
+from native_backend.limits import RealmLimits
+from native_backend.log.port import Log, Records
+from tests.kit.realm.other_control import ControlledLog, OtherControl
+from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.worlds import SimulatedWorld
+
+LIMITS = RealmLimits(control_deadline_s=10.0, lease_s=5.0)
+
+
+class LeaseReads(OtherControl):
+    """The deadlines of all reads of the lease from its beginning on."""
+
+    def __init__(self, log: Any, deadlines_s: list[float]) -> None:
+        super().__init__(log.control)
+        self._deadlines_s = deadlines_s
+
+    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
+        if topic == lease_topic("u") and start == 0:
+            self._deadlines_s.append(deadline_s)
+        records: Records = self._control.read_range(topic, partition, start, count_max, deadline_s)
+        return records
+
+
+class WatchedWorld(SimulatedWorld):
+    def __init__(self) -> None:
+        super().__init__("simulated", seed=7)
+        self.deadlines_s: list[float] = []
+
+    def open(self) -> Log:
+        log: Any = super().open()
+        return ControlledLog(log, LeaseReads(log, self.deadlines_s))  # type: ignore[return-value]
+
+
+def test_while_a_realm_opens_a_broker_may_stand_still_for_longer_than_half_a_lease() -> None:
+    world = WatchedWorld()
+    RealmProcess(world, "u", LIMITS).open()
+    assert len(world.deadlines_s) >= 2, "acquired, and confirmed before the claim"
+    assert set(world.deadlines_s) == {LIMITS.control_deadline_s}
