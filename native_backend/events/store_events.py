@@ -17,7 +17,6 @@ from native_backend.events.event_times import EventTimes
 from native_backend.events.expiry import NEVER, expiries
 from native_backend.log.columns import letters_of
 from native_backend.log.event_key import may_be_due, may_have_times
-from native_backend.log.octets import Octets
 from native_backend.log.port import Records
 from native_backend.nodes.node import Node
 from native_backend.state.delayed import DelayedEvents
@@ -62,14 +61,15 @@ class StoreEvents:
     @property
     def map(self) -> EventMap:
         """Which EIDs are events."""
-        end = self._joining[1]
-        self._joined.append(self._joining)
-        self._joining = (end, end)
-        for first, after in self._joined:
-            if first < after:
-                self._map.add(first, after - 1)
-        self._joined.clear()
+        self._fill_map()
         return self._map
+
+    def _fill_map(self) -> None:
+        for first, end in (*self._joined, self._joining):
+            if first < end:
+                self._map.add(first, end - 1)
+        self._joined.clear()
+        self._joining = self._joining[1], self._joining[1]
 
     # -- what this process stores
 
@@ -82,16 +82,10 @@ class StoreEvents:
             return
         if self.counted_to == first:
             self.counted_to = end
-        if self._joining[1] == first:
-            self._joining = self._joining[0], end
-        else:
-            self._join(first, end)
-        if self.top < end:
-            self.top = end
+        self._extend(first, end)
         if now_ms >= self.times.due_ms:
             self.times.note(first, now_ms)
-        letters = keys.letters if type(keys) is Octets else letters_of(keys)
-        if self.node.properties.ttl_ms or may_have_times(letters):
+        if self._has_times(keys):
             self._date(eids, keys, [now_ms] * len(eids), now_ms)
 
     def transacted(self, eids: list[int], keys: Sequence[bytes | None], now_ms: int) -> None:
@@ -146,20 +140,20 @@ class StoreEvents:
         """They are rising. A batch mostly begins where the last one ended: they become one range, which costs less than
         a mask for each."""
         for first, last in runs:
-            begun, end = self._joining
-            if first == end:
-                self._joining = (begun, last + 1)
-            else:
-                self._join(first, last + 1)
-        if runs:
-            self.top = max(self.top, runs[-1][1] + 1)
+            self._extend(first, last + 1)
 
-    def _join(self, first: int, end: int) -> None:
-        """They do not follow those before."""
-        self._joined.append(self._joining)
-        self._joining = (first, end)
-        if len(self._joined) >= _JOINED:
-            _ = self.map
+    def _extend(self, first: int, end: int) -> None:
+        """[first, end) are events."""
+        begun, before = self._joining
+        if first == before:
+            self._joining = begun, end
+        else:
+            self._joined.append(self._joining)
+            self._joining = first, end
+            if len(self._joined) >= _JOINED:
+                self._fill_map()
+        if self.top < end:
+            self.top = end
 
     def begins_at(self, first: int, low: int) -> None:
         """The log keeps nothing below `first`, and nothing below `low` counts."""
