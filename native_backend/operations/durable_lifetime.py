@@ -68,8 +68,9 @@ class DurableLifetimes:
             if now_s >= due_s and not self._shard.is_in_use(*key) and not self._busy(*key):
                 del self._due[key]
                 self._lapse(durable)
-        for due_s, _ in self._due.values():
-            self._timer.by(max(due_s, now_s + _AGAIN_S))
+        if self._due:
+            soonest_s = min(due_s for due_s, _ in self._due.values())
+            self._timer.by(max(soonest_s, now_s + _AGAIN_S))
 
     def found(
         self, name: DurableName, owner: object, allowed: Callable[[Node], bool], its_own: Callable[[Durable], bool]

@@ -66,15 +66,19 @@ class SettingsWatch:
         of_nodes = {node.topic: (node.name, Wanted(adopted=node.adopted)) for node in nodes}
         return of_nodes | {topic: ("", wanted) for topic, wanted in self._own.items()}
 
+    def _plan(self) -> None:
+        """The rest of the round, or the next one."""
+        look_s = self._context.clock.monotonic_s() + _LOOK_S
+        self._timer.at(look_s if self._round else max(look_s, self._round_s))
+
     def _looked(self, topics: Sequence[str], seen: Inspection | LogError | None) -> None:
         if isinstance(seen, LogError):
             self._round.clear()
-        look_s = self._context.clock.monotonic_s() + _LOOK_S
-        self._timer.at(look_s if self._round else max(look_s, self._round_s))
-        if isinstance(seen, LogError):
+            self._plan()
             if seen.failure.cause not in _PASSES:
                 self._context.troubles.begin("topic-settings-unread", str(seen))
             return
+        self._plan()
         if seen is None:
             return
         known = self._topics()
