@@ -44,6 +44,10 @@ if [ "$level" != run ]; then
   need "npm" "npm" command -v npm
   need "OpenSSL's command, 3 or newer (certificates of the tests)" "openssl" at_least 3 openssl version
   need "systemd's analyzer (the units of deploy/systemd)" "systemd" command -v systemd-analyze
+  if [ "$(id -u)" = 0 ]; then # no other user makes network namespaces
+    need "ip (hosts whose packets to each other are lost)" "iproute2" command -v ip
+    need "nft (the same)" "nftables" command -v nft
+  fi
   need "Qpid Proton's C headers, 0.37 or newer" "libqpid-proton11-dev" header proton/connection_driver.h
 fi
 if [ "$level" = long ]; then

@@ -36,6 +36,6 @@ NEEDS_RABBITMQ = pytest.mark.skipif(not PROGRAMS.exists(), reason="needs RabbitM
 
 # A container may be root and make no namespace.
 NEEDS_NAMESPACES = pytest.mark.skipif(
-    lacks("ip -V") or lacks("nft --version") or _refuses("unshare", "--net", "true"),
+    lacks("ip -V") or lacks("nft --version") or lacks("unshare --version") or _refuses("unshare", "--net", "true"),
     reason="needs root, network namespaces and nft: apt-get install iproute2 nftables",
 )
