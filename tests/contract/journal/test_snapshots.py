@@ -17,7 +17,7 @@ from native_backend.state.ack_state import AckState
 from native_backend.subscriptions.partitioned import eids_of
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.inside import context_of, shard_of
-from tests.kit.realm.other_control import ControlledLog, OtherControl
+from tests.kit.realm.other_control import OtherControl, answer_control
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
 __all__ = ["realm", "start", "world"]  # fixtures
@@ -137,7 +137,7 @@ def test_a_torn_set_of_parts_is_never_used(start: Start, stored: int) -> None:
     whole = state_records(second)
     received(consumer, 60)
     consumer.acknowledge(each(eids, slice(0, 20, 2)))
-    object.__setattr__(context_of(second.realm), "log", ControlledLog(second.log, Torn(second.log.control, stored)))
+    answer_control(second, Torn(second.log.control, stored))
     second.close()
     third = start(PARTS)
     torn = state_records(third)

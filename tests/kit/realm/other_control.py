@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from native_backend.log.port import Control, Log
+from tests.kit.realm.inside import context_of
+from tests.kit.realm.realm_process import RealmProcess
+
+
+def answer_control(process: RealmProcess, control: OtherControl) -> None:
+    """From now on the realm's control calls are answered by that one."""
+    object.__setattr__(context_of(process.realm), "log", ControlledLog(process.log, control))
 
 
 class OtherControl:

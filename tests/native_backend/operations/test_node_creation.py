@@ -11,7 +11,7 @@ from native_backend.log.port import Failure, LogError, Topic, TopicSpec
 from native_backend.nodes.answers import NodeFound
 from native_backend.nodes.words import NodeKind
 from tests.kit.realm.inside import context_of
-from tests.kit.realm.other_control import ControlledLog, OtherControl
+from tests.kit.realm.other_control import OtherControl, answer_control
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import SimulatedWorld
 
@@ -38,7 +38,7 @@ class Creating:
     def __init__(self) -> None:
         self.process = RealmProcess(SimulatedWorld("simulated", seed=7), "u").open()
         self.control = CreatingControl(self.process.log)
-        object.__setattr__(context_of(self.process.realm), "log", ControlledLog(self.process.log, self.control))
+        answer_control(self.process, self.control)
 
     def create(self, count: int, kind: NodeKind = "queue") -> list[object]:
         owners = [object() for _ in range(count)]

@@ -17,7 +17,7 @@ from native_backend.nodes.metadata import realm_topic
 from native_backend.nodes.node import Node
 from tests.kit.patience import HANG_S
 from tests.kit.realm.inside import context_of, looks_of
-from tests.kit.realm.other_control import ControlledLog, OtherControl
+from tests.kit.realm.other_control import OtherControl, answer_control
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import SimulatedWorld, SqliteWorld, World
 
@@ -50,7 +50,7 @@ class LookedAt:
         self.process.until(lambda: not self.process.realm.busy, "the looks of the start")
         self.other = world.open()
         self.control = CountingControl(self.process.log)
-        object.__setattr__(context_of(self.process.realm), "log", ControlledLog(self.process.log, self.control))
+        answer_control(self.process, self.control)
 
     def create(self, name: str) -> Node:
         """As another process does."""
