@@ -1,4 +1,4 @@
-"""How long the calls of a lease may take while a realm opens."""
+"""How long the calls of a lease may take while a realm opens, and what a lost one still does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from native_backend.journal.lease_records import lease_topic
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Log, Records
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.other_control import ControlledLog, OtherControl
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import SimulatedWorld
@@ -43,3 +44,14 @@ def test_while_a_realm_opens_a_broker_may_stand_still_for_longer_than_half_a_lea
     RealmProcess(world, "u", LIMITS).open()
     assert len(world.deadlines_s) >= 2, "acquired, and confirmed before the claim"
     assert set(world.deadlines_s) == {LIMITS.control_deadline_s}
+
+
+def test_a_lease_that_is_lost_is_not_due_in_every_turn() -> None:
+    process = RealmProcess(SimulatedWorld("simulated", seed=7), "u", LIMITS).open()
+    lease, calls = context_of(process.realm).lease, list[None]()
+    lease.on_lost = lambda: calls.append(None)
+    lease.lost = True
+    process.until(lambda: bool(calls), "the next look at it")
+    for _ in range(2000):
+        process.turn()
+    assert len(calls) == 1
