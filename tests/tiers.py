@@ -24,6 +24,7 @@ LONG: dict[str, str] = {
     r"contract/shard/test_projection_waits\.py::.*[\[-]kafka": "the same on SQLite and simulated logs",
     r"contract/(test_realm\.py::|publish/|recovery/).*(kafka.*on-[13]|on-[13].*kafka)": "on two partitions",
     r"contract/recovery/test_truncated\.py::test_kafka_loses": "the same on the other logs; native_backend/log/kafka",
+    r"contract/recovery/test_unclean_election\.py": "test_truncated.py, on the other logs",
     r"contract/journal/test_counts\.py::test_numbers_are.*\[(\w+-1-\d|\w+-2-2)\]": "seed 2, on one store and on three",
     # -- deploy
     r"deploy/test_(demo|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",

@@ -17,11 +17,12 @@ ALICE = Subject("alice")
 
 
 class Lists:
-    """What the log says of its lists; a failure while there are none."""
+    """What the log says of its lists; a failure while there are none, unless it has no such thing."""
 
     def __init__(self) -> None:
         self.access_lists: AccessLists | None = AccessLists(frozenset())
         self.looks = 0
+        self.exist = True
 
     def set(self, *entries: tuple[str, str]) -> None:
         """Who may do what on every topic."""
@@ -29,8 +30,10 @@ class Lists:
             frozenset(AccessEntry(f"User:{who}", "*", False, what, True) for who, what in entries)
         )
 
-    def __call__(self, deadline_s: float = 10.0) -> AccessLists:
+    def __call__(self, deadline_s: float = 10.0) -> AccessLists | None:
         self.looks += 1
+        if not self.exist:
+            return None
         if self.access_lists is None:
             raise LogError(Failure("unavailable", "no lists today"))
         return self.access_lists
@@ -93,3 +96,11 @@ def test_the_first_reading_must_succeed(realm: RealmProcess, lists: Lists) -> No
     lists.access_lists = None
     with pytest.raises(LogError, match="no lists today"):
         realm.realm.authorizer.follow_access_lists()
+
+
+def test_a_log_that_has_no_lists_is_looked_at_once(realm: RealmProcess, lists: Lists) -> None:
+    lists.exist = False
+    realm.realm.authorizer.follow_access_lists()
+    until_s = realm.clock.monotonic_s() + 5 * realm.limits.rights_interval_s
+    realm.until(lambda: realm.clock.monotonic_s() > until_s, "several looks' time")
+    assert lists.looks == 1

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import pytest
 
 from native_backend.journal.lease_records import lease_topic
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Log, Records
+from native_backend.state.timers import Timer
 from tests.kit.realm.inside import context_of
 from tests.kit.realm.other_control import ControlledLog, OtherControl
 from tests.kit.realm.realm_process import RealmProcess
@@ -55,3 +61,29 @@ def test_a_lease_that_is_lost_is_not_due_in_every_turn() -> None:
     for _ in range(2000):
         process.turn()
     assert len(calls) == 1
+
+
+def test_the_thread_that_keeps_a_lease_during_recovery_names_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is due by the clock belongs to the thread that polls the realm."""
+    process = RealmProcess(SimulatedWorld("simulated", seed=7), "u", LIMITS)
+    callers, looks, by = set[threading.Thread](), list[object](), Timer.by
+
+    def noted(timer: Timer, due_s: float) -> None:
+        callers.add(threading.current_thread())
+        by(timer, due_s)
+
+    @contextmanager
+    def repeated(job: Callable[[], Any], done: Callable[[Any], None], _: float) -> Iterator[None]:
+        def look() -> None:
+            looks.append(job())
+            done(looks[-1])
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        yield
+
+    monkeypatch.setattr(Timer, "by", noted)
+    monkeypatch.setattr(process.workers.lease, "repeated", repeated)
+    process.open()
+    assert looks and callers == {threading.current_thread()}

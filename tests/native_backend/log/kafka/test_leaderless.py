@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError
 
 from native_backend.log.kafka.driver import KafkaLog
 from native_backend.log.kafka.watch import INTERVAL_S
 from native_backend.log.port import Failure
 from tests.kit.patience import until
 from tests.kit.processes.broker import Broker, start_cluster
+from tests.kit.processes.replicas import NO_LEADER, Replicas
 
 
 @pytest.fixture
@@ -27,24 +26,14 @@ def cluster(tmp_path: Path) -> Iterator[list[Broker]]:
         broker.stop()
 
 
-def leader_of(admin: KafkaAdminClient, topic: str) -> int:
-    """Its id; -1: there is none; 0: the broker that was asked went away, or does not know the topic yet."""
-    try:
-        described: list[dict[str, Any]] = admin.describe_topics([topic])
-    except KafkaError:
-        return 0
-    partitions = described[0]["partitions"]
-    return int(partitions[0]["leader_id"]) if partitions else 0
-
-
 def test_a_reader_goes_on_when_its_partition_has_a_leader_again(cluster: list[Broker]) -> None:
     """One replica, on a broker that is killed: for as long as that takes, the partition has no leader."""
     addresses = ",".join(broker.bootstrap for broker in cluster)
-    admin = KafkaAdminClient(bootstrap_servers=addresses.split(","))
+    admin, replicas = KafkaAdminClient(bootstrap_servers=addresses.split(",")), Replicas(cluster)
     topic = {"num_partitions": 1, "replication_factor": 1, "configs": {"min.insync.replicas": "1"}}
     admin.create_topics({"single": topic})
-    until(lambda: leader_of(admin, "single") > 0, "a leader")
-    owner = cluster[leader_of(admin, "single") - 1]
+    until(lambda: replicas.leader("single") > 0, "a leader")
+    owner = cluster[replicas.leader("single") - 1]
     producer = KafkaProducer(bootstrap_servers=addresses.split(","), acks="all")
     log = KafkaLog(addresses, {})
     reader = log.open_reader("single", 0, 0)
@@ -59,7 +48,7 @@ def test_a_reader_goes_on_when_its_partition_has_a_leader_again(cluster: list[Br
     producer.send("single", b"before", partition=0).get(60)
     until(lambda: has_read(1), "the first event")
     owner.kill()
-    until(lambda: leader_of(admin, "single") == -1, "no leader")
+    until(lambda: replicas.leader("single") == NO_LEADER, "no leader")
     looks = int(5 / INTERVAL_S)
     for _ in range(looks):
         assert "single" not in log.control.find_topics(["single"]), "it cannot be used now"
@@ -67,10 +56,11 @@ def test_a_reader_goes_on_when_its_partition_has_a_leader_again(cluster: list[Br
         assert not has_read(2)
         time.sleep(INTERVAL_S)  # the watch looks as often
     owner.restart()
-    until(lambda: leader_of(admin, "single") > 0, "a leader again")
+    until(lambda: replicas.leader("single") > 0, "a leader again")
     producer.send("single", b"after", partition=0).get(60)
     until(lambda: has_read(2), "the second event")
     assert read == [b"before", b"after"]
     producer.close()
     admin.close()
+    replicas.close()
     log.close()
