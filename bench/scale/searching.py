@@ -17,7 +17,7 @@ from tests.kit.realm.realm_process import Consumer, RealmProcess
 from tests.kit.realm.worlds import World
 from tests.kit.wire import frames
 from transformers.codec import AmqpMap, Described, Int, encode
-from transformers.selector import selector
+from transformers.selector.selector import selector
 
 AT_ONCE = 10_000
 

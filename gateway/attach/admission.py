@@ -45,7 +45,7 @@ from native_backend.nodes.durable_terms import EXCLUSIVE
 from native_backend.nodes.grants import SUBSCRIBING
 from native_backend.nodes.node import Node
 from native_backend.subscriptions.subscription import Mode, Subscribe, Subscribed, Subscription, SubscriptionLost
-from transformers.selector import SelectorError
+from transformers.selector.grammar import SelectorError
 
 _NAMED = ("durable", "shared", "volatile")  # subscriptions that are durables of the realm
 _NOT_PUBLISHED_TO = {"access-denied": "not-granted", "not-found": "deleted"}  # answers that refuse a publisher's attach

@@ -1,4 +1,5 @@
-"""Passwords: made into what a server keeps, and compared with it. Each call takes milliseconds, by design.
+"""Passwords: made into what a server keeps, and compared with it (PLAIN; `scram.py` has SCRAM's exchange). Each
+call takes milliseconds, by design.
 
 Source: RFC 5802, RFC 7677, RFC 5803, SASLprep (RFC 4013), all by scramp. May be called from any thread.
 """

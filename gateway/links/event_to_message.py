@@ -21,7 +21,8 @@ from transformers import EventTransformer, NativeEvent, TransformerError, event_
 from transformers.events.installed import COMPLETE
 from transformers.message.native import message_of
 from transformers.message.sections import section_offsets
-from transformers.selector import SelectorError, selector
+from transformers.selector.grammar import SelectorError
+from transformers.selector.selector import selector
 
 log = logging.getLogger("realmgate.transformer")
 

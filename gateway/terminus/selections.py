@@ -5,7 +5,8 @@ from __future__ import annotations
 from gateway.terminus.filters import Filters
 from gateway.terminus.no_local import NO_LOCAL, origin_of
 from native_backend.events.selection import Selection
-from transformers.selector import SelectorError, selector
+from transformers.selector.grammar import SelectorError
+from transformers.selector.selector import selector
 
 
 def asked_selection(filters: Filters, container: str, longest: int) -> Selection | None:

@@ -5,7 +5,8 @@ Their bytes are read again on the worker thread, a piece at a time, so that memo
 rejects at once. A letter is no letter twice: what is rejected at a dead-letter node, or would come back to where it is,
 is discarded, so that nothing goes round for ever.
 
-Records: docs/records.md "Event key", "Journal".
+When an event is given up: tables `settle` and `default`, docs/how-to/dead-letters.md. Records: docs/records.md
+"Event key", "Journal".
 """
 
 from __future__ import annotations

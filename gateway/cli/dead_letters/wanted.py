@@ -10,7 +10,8 @@ from gateway.links.event_to_message import EventToMessage
 from native_backend.log.port import Log
 from native_backend.nodes.node import NodeError
 from native_backend.shard.state_reader import StoredState, unsettled_events
-from transformers.selector import SelectorError, selector
+from transformers.selector.grammar import SelectorError
+from transformers.selector.selector import selector
 
 _EVERY = 2**62
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from transformers.codec import AmqpMap, Described, encode
-from transformers.selector import selector
+from transformers.selector.selector import selector
 
 DATA = b"\x00\x53\x75\xa0\x04body"
 

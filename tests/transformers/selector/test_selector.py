@@ -10,7 +10,8 @@ import pytest
 from tests.transformers.selector.selected import DATA, matches, message
 from transformers import annotated
 from transformers.codec import Int, Symbol, Timestamp, UByte, UInt, ULong
-from transformers.selector import SelectorError, selector
+from transformers.selector.grammar import SelectorError
+from transformers.selector.selector import selector
 
 ORDER: dict[str, Any] = {
     "number": Int(42),

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transformers.selector.selected import matches, message
-from transformers.selector import SelectorError, selector
+from transformers.selector.grammar import SelectorError
+from transformers.selector.selector import selector
 
 NAMES = ("a", "b", "c", "d", "missing")
 VALUES = st.one_of(
