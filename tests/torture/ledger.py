@@ -1,9 +1,10 @@
-"""Deaths at named places, added up over runs and days: a file of JSON, one line a run.
+"""Runs, their faults and their deaths at named places, added up over days: a file of JSON, one line a run.
 
-    {"commit":"9c849fc","realm":"embedded","seed":7,"deaths":{PLACE:COUNT},"broken":{GUARANTEE:COUNT},...}
+    {"commit":"9c849fc","realm":"embedded","seed":7,"faults":{NAME:COUNT},"deaths":{PLACE:COUNT},
+     "broken":{GUARANTEE:COUNT},...}
 
-A run in which a guarantee was broken counts for nothing, and stands there. `python -m tests.torture.ledger FILE` shows
-all of it as Markdown.
+Deaths of a run in which a guarantee was broken do not count; its line stays. `python -m tests.torture.ledger FILE`
+shows all of it as Markdown.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tests.torture.system.nemesis import points_of
 
 Line = dict[str, Any]
 REALMS = ("embedded", "kafka", "cluster")
+SUMS = ("sent", "accepted", "given", "ended", "transactions", "doubled", "seconds")
+BROKEN = "runs with a broken guarantee"
 
 
 class Ledger:
@@ -43,6 +46,20 @@ class Ledger:
                 counts.update(line["deaths"])
         return counts
 
+    def runs(self) -> str:
+        """Runs, faults and what clients did by realm, as Markdown; last the runs in which a guarantee was broken."""
+        names = sorted({name for line in self.lines for name in line.get("faults", {})})
+        counts = {realm: Counter[str]() for realm in REALMS}
+        for line in self.lines:
+            sums = {name: line.get(name, 0) for name in SUMS}
+            counts[line["realm"]].update({"runs": 1, **sums, BROKEN: bool(line["broken"]), **line.get("faults", {})})
+        realms = [realm for realm in REALMS if counts[realm]["runs"]]
+        rows = [["", *realms, "in all"], ["---", *("--:" for _ in [*realms, ""])]]
+        for name in ("runs", *names, *SUMS, BROKEN):
+            by_realm = [counts[realm][name] for realm in realms]
+            rows.append([name, *(f"{count:,}" for count in [*by_realm, sum(by_realm)])])
+        return _markdown(rows)
+
     def table(self, places: dict[str, list[str]]) -> str:
         """Places by realm, as Markdown: how often a gateway has died there."""
         realms = [realm for realm in REALMS if any(line["realm"] == realm for line in self.lines)]
@@ -51,7 +68,11 @@ class Ledger:
         rows = [["place", *realms], ["---", *("--:" for _ in realms)]]
         rows += [[name, *(str(deaths[key][name]) if name in places[key] else "-" for key in realms)] for name in names]
         rows.append(["in all", *(str(deaths[realm].total()) for realm in realms)])
-        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        return _markdown(rows)
+
+
+def _markdown(rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _commit() -> str:
@@ -62,7 +83,8 @@ def _commit() -> str:
 
 def main() -> None:
     places = {realm: [point.name for point in points_of(realm)] for realm in REALMS}
-    sys.stdout.write(Ledger(Path(sys.argv[1])).table(places) + "\n")
+    ledger = Ledger(Path(sys.argv[1]))
+    sys.stdout.write(f"{ledger.runs()}\n\n{ledger.table(places)}\n")
 
 
 if __name__ == "__main__":

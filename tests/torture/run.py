@@ -81,11 +81,12 @@ class Figures:
         return Counter(violation.guarantee for violation in self.violations)
 
     def entry(self) -> dict[str, Any]:
-        """For the ledger of deaths."""
+        """For the ledger."""
         counts = ("least_in_flight", "sent", "accepted", "given", "ended", "transactions", "trimmed", "doubled")
         seconds = round(self.seconds)
         figures = {name: getattr(self, name) for name in counts}
-        return {"deaths": dict(self.points), "broken": dict(self.broken), **figures, "seconds": seconds}
+        happened = {"faults": dict(sorted(self.faults.items())), "deaths": dict(self.points)}
+        return {**happened, "broken": dict(self.broken), **figures, "seconds": seconds}
 
     def line(self) -> str:
         faults = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))

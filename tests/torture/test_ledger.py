@@ -25,3 +25,22 @@ def test_deaths_add_up_over_processes(tmp_path: Path) -> None:
         "| yonder | - | 1 |",
         "| in all | 4 | 5 |",
     ]
+
+
+def test_runs_and_their_faults_add_up_by_realm(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    sent = {"deaths": {}, "sent": 700, "seconds": 20}
+    ledger.add({"realm": "embedded", "seed": 1, "faults": {"cut": 2, "fill disk": 1}, "broken": {}, **sent})
+    ledger.add({"realm": "embedded", "seed": 2, "faults": {"cut": 1}, "broken": {"duplicated": 4}, **sent})
+    ledger.add({"realm": "cluster", "seed": 1, "faults": {"part brokers": 1}, "broken": {}, **sent})
+    lines = ledger.runs().splitlines()
+    assert lines[0] == "|  | embedded | cluster | in all |"
+    assert [line for line in lines[2:] if not line.endswith("| 0 |")] == [
+        "| runs | 2 | 1 | 3 |",
+        "| cut | 3 | 0 | 3 |",
+        "| fill disk | 1 | 0 | 1 |",
+        "| part brokers | 0 | 1 | 1 |",
+        "| sent | 1,400 | 700 | 2,100 |",
+        "| seconds | 40 | 20 | 60 |",
+        "| runs with a broken guarantee | 1 | 0 | 1 |",
+    ]
