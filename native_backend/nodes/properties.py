@@ -45,7 +45,7 @@ class Properties:
     """The defaults: nothing is bounded, nothing expires, every user may do everything."""
 
     type: NodeType = "mixed"
-    """reliable: events need not outlive a restart; persistent: they do; mixed: each event says so itself."""
+    """As in Universal Messaging. Every event is stored; a reliable node may be without copies on other brokers."""
     capacity_events: int = 0
     capacity_bytes: int = 0
     honour_capacity: bool = False

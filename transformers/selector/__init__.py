@@ -1,0 +1,1 @@
+"""Selectors: which messages a consumer wants, in the words of JMS (`selector.py`)."""
