@@ -84,7 +84,8 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a log with brokers says of itself. `free_bytes`: of the fullest disk; None where brokers do not say it.
+    """What a log with brokers says of itself. `version`: empty where it was not asked for. `free_bytes`: of the fullest
+    disk; None where brokers do not say it, or were not asked.
     A topic that is not there, or whose settings may not be read, is not among `topics`; of these, those that may be
     there are `unread`."""
 
@@ -280,9 +281,10 @@ class Control(Protocol):
         """On how many brokers a record is at least when it is answered as stored; None for a log without brokers."""
         ...
 
-    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, disks: bool = True) -> Inspection | None:
-        """How its brokers and these topics are set up, for an operator; None for a log without brokers. Without
-        `disks` it is not asked how full they are: that takes long where there are many partitions."""
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, whole: bool = True) -> Inspection | None:
+        """How its brokers and these topics are set up, for an operator; None for a log without brokers. Not
+        `whole`: neither their version, which one broker has to be asked for, nor how full their disks are, which takes
+        long where there are many partitions."""
         ...
 
 

@@ -58,7 +58,7 @@ class SettingsWatch:
 
     def _inspect(self, topics: Sequence[str]) -> Inspection | None:
         control, deadline_s = self._context.log.control, self._context.limits.control_deadline_s
-        return control.inspect(topics, deadline_s, disks=False)
+        return control.inspect(topics, deadline_s, whole=False)
 
     def _topics(self) -> dict[str, tuple[str, Wanted]]:
         """All of the realm: the node's name, empty for the realm's own, and what the topic is for."""

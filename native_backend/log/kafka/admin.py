@@ -22,7 +22,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from native_backend.log.access_lists import AccessLists
 from native_backend.log.kafka.acl import topic_access_lists
-from native_backend.log.kafka.causes import control_code, control_failure_of, is_retriable
+from native_backend.log.kafka.causes import control_code, control_failure_of, is_of_the_client, is_retriable
 from native_backend.log.kafka.inspecting import inspect
 from native_backend.log.kafka.offsets import Positions
 from native_backend.log.kafka.settings import Config
@@ -159,8 +159,8 @@ class AdminCalls:
 
         return self._call(ask, deadline_s)
 
-    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, disks: bool = True) -> Inspection:
-        return self._call(lambda admin: inspect(admin, topics, disks=disks), deadline_s)
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, whole: bool = True) -> Inspection:
+        return self._call(lambda admin: inspect(admin, topics, whole=whole), deadline_s)
 
     def access_lists(self, deadline_s: float = 10.0) -> AccessLists:
         """Every access list entry about topics. Needs Describe on the cluster."""
@@ -193,7 +193,19 @@ class AdminCalls:
             raise LogError(control_failure_of(error)) from error
 
     def _ask(self, ask: Callable[[KafkaAdminClient], T], deadline: float) -> T:
-        return self._retries.call(lambda: ask(self._connected(deadline)), _code_of, deadline - time.monotonic())
+        return self._retries.call(lambda: self._attempt(ask, deadline), _code_of, deadline - time.monotonic())
+
+    def _attempt(self, ask: Callable[[KafkaAdminClient], T], deadline: float) -> T:
+        """kafka-python asks one broker to make and delete topics, the one that it took for the controller first, also
+        when that one is gone for hours. So the next attempt is by another client."""
+        admin = self._connected(deadline)
+        try:
+            return ask(admin)
+        except kafka_errors.KafkaError as error:
+            if is_of_the_client(error):
+                self._admin = None
+                admin.close()
+            raise
 
     def _connected(self, deadline: float) -> KafkaAdminClient:
         if self._admin is None:

@@ -72,6 +72,7 @@ _OF_THE_CLIENT: Mapping[type[kafka_python.KafkaError], int] = {
     kafka_python.NodeNotReadyError: KafkaError._TRANSPORT,
     kafka_python.StaleMetadata: KafkaError.LEADER_NOT_AVAILABLE,
     kafka_python.TooManyInFlightRequests: KafkaError._QUEUE_FULL,
+    kafka_python.UnknownBrokerIdError: KafkaError._TRANSPORT,  # it has just come or gone: metadata lack it
 }
 """kafka-python's own errors that pass, as librdkafka numbers them."""
 
@@ -80,6 +81,11 @@ def control_code(error: kafka_python.KafkaError) -> int | None:
     """The number of an error of kafka-python in the table; None for a mistake in a call of ours."""
     code = getattr(error, "errno", None)
     return code if isinstance(code, int) else _OF_THE_CLIENT.get(type(error))
+
+
+def is_of_the_client(error: kafka_python.KafkaError) -> bool:
+    """No broker gave this answer."""
+    return type(error) in _OF_THE_CLIENT
 
 
 def control_failure_of(error: kafka_python.KafkaError) -> Failure:

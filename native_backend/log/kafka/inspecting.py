@@ -13,10 +13,10 @@ from native_backend.log.port import Inspection, TopicState
 _NAMES = ("cleanup.policy", "retention.ms", "retention.bytes", "min.insync.replicas", "unclean.leader.election.enable")
 
 
-def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, disks: bool = True) -> Inspection:
+def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, whole: bool = True) -> Inspection:
     """Raises `KafkaError`."""
     brokers = admin.describe_cluster()["brokers"]
-    version = str(admin.get_broker_version_data(brokers[0]["broker_id"]))
+    version = str(admin.get_broker_version_data(brokers[0]["broker_id"])) if whole else ""
     wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(_NAMES)) for topic in topics]
     settings = admin.describe_configs(wanted, config_filter="all").get("topic", {}) if wanted else {}
     states, unread = {}, set()
@@ -30,7 +30,7 @@ def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, disks: bool = Tru
             )
         elif topic["error_code"] != kafka_errors.UnknownTopicOrPartitionError.errno:
             unread.add(name)
-    free_bytes = _free(admin) if disks else None
+    free_bytes = _free(admin) if whole else None
     return Inspection(len(brokers), version.removeprefix("<BrokerVersionData ").rstrip(">"), free_bytes, states, unread)
 
 

@@ -130,7 +130,7 @@ class SimulatedControl:
         self._may_fail()
         return None
 
-    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, disks: bool = True) -> Inspection | None:
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, whole: bool = True) -> Inspection | None:
         return None
 
     def _may_fail(self) -> None:

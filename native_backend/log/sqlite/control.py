@@ -169,7 +169,7 @@ class SqliteControl:
     def certain_copies(self, topic: str, deadline_s: float = 10.0) -> int | None:
         return None
 
-    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, disks: bool = True) -> Inspection | None:
+    def inspect(self, topics: Sequence[str], deadline_s: float = 10.0, *, whole: bool = True) -> Inspection | None:
         return None
 
     def close(self) -> None:

@@ -180,6 +180,9 @@ def test_how_many_copies_are_certain(opened: OpenLog) -> None:
         assert seen.topics[name].settings["retention.ms"] == "-1" and seen.version[0].isdigit()
         assert seen.free_bytes is None or seen.free_bytes > 0
         assert not seen.unread, "what is not there is not unread"
+        less = opened.log.control.inspect([name], whole=False)
+        assert less is not None and less.topics == seen.topics
+        assert (less.brokers, less.version, less.free_bytes) == (seen.brokers, "", None), "no broker is asked for these"
 
 
 def test_how_large_a_record_of_a_topic_is_at_most(opened: OpenLog) -> None:

@@ -27,7 +27,8 @@ class Replicas:
     """See the module's docstring."""
 
     def __init__(self, brokers: Sequence[Broker]) -> None:
-        self._admin = KafkaAdminClient(bootstrap_servers=[broker.bootstrap for broker in brokers])
+        self._addresses = [broker.bootstrap for broker in brokers]
+        self._admin = KafkaAdminClient(bootstrap_servers=self._addresses)
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """Its number; NO_LEADER: there is none; 0: the broker that was asked went away, or does not know it yet."""
@@ -49,9 +50,20 @@ class Replicas:
 
     def elect_any(self, topic: str, partition: int) -> int:
         """The new leader, of those that are up, whatever it lacks."""
-        self._admin.elect_leaders(UNCLEAN, {topic: [partition]})
+        until(lambda: self._elected(topic, partition), "a controller that has it elected")
         until(lambda: self.leader(topic, partition) > 0, "a leader")
         return self.leader(topic, partition)
+
+    def _elected(self, topic: str, partition: int) -> bool:
+        """A client keeps to the controller that it found first, which may have been killed since."""
+        admin = KafkaAdminClient(bootstrap_servers=self._addresses)
+        try:
+            admin.elect_leaders(UNCLEAN, {topic: [partition]})
+        except KafkaError:
+            return False
+        finally:
+            admin.close()
+        return True
 
     def close(self) -> None:
         self._admin.close()

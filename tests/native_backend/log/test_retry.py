@@ -132,6 +132,7 @@ class _Admin:
     def __init__(self, *answers: Exception | None, topics: tuple[dict[str, Any], ...] = ()) -> None:
         self._answers = [*answers]
         self._topics = topics
+        self.is_closed = False
 
     def describe_topics(self, names: list[str] | None) -> list[dict[str, Any]]:
         return [topic for topic in self._topics if names is None or topic["name"] in names]
@@ -142,12 +143,13 @@ class _Admin:
             raise answer
 
     def close(self) -> None:
-        """Nothing is open."""
+        self.is_closed = True
 
 
 def answering(calls: AdminCalls, *answers: Exception | None, topics: tuple[dict[str, Any], ...] = ()) -> None:
-    """From now on a cluster answers so."""
-    calls._admin = _Admin(*answers, topics=topics)
+    """From now on a cluster answers so, whichever client asks it."""
+    admin = _Admin(*answers, topics=topics)
+    calls._connected = lambda _: admin  # type: ignore[method-assign, assignment]
 
 
 def test_calls_to_kafka_are_asked_again_and_counted() -> None:
@@ -156,12 +158,42 @@ def test_calls_to_kafka_are_asked_again_and_counted() -> None:
     answering(admin, kafka_errors.NodeNotReadyError(), kafka_errors.RequestTimedOutError(), None)
     admin.trim("t", 0, 5, 10.0)
     assert retries.asked_again == {"_TRANSPORT": 1, "REQUEST_TIMED_OUT": 1}
+    answering(admin, kafka_errors.UnknownBrokerIdError(1), None)  # a broker that has just come, or gone
+    admin.trim("t", 0, 5, 10.0)
+    assert retries.asked_again == {"_TRANSPORT": 2, "REQUEST_TIMED_OUT": 1}
     answering(admin, kafka_errors.TopicAuthorizationFailedError(), None)
     with pytest.raises(LogError, match="refused") as raised:
         admin.trim("t", 0, 5, 10.0)
     assert raised.value.failure.code == "TOPIC_AUTHORIZATION_FAILED", "the code is a name of the table"
-    assert (retries.asked_again.total(), retries.given_up) == (2, {})
+    assert (retries.asked_again.total(), retries.given_up) == (3, {})
     admin.close(5.0)
+
+
+@pytest.mark.parametrize(
+    ("failure", "clients"),
+    [
+        (kafka_errors.KafkaConnectionError("the controller is gone"), 2),
+        (kafka_errors.UnknownBrokerIdError(2), 2),
+        (kafka_errors.RequestTimedOutError(), 1),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_a_client_that_reaches_no_broker_is_replaced(
+    failure: Exception, clients: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would ask the broker that it took for the controller until that one is back. A broker's answer is one."""
+    made: list[_Admin] = []
+
+    def make() -> _Admin:
+        made.append(_Admin(*([None] if made else [failure, None])))
+        return made[-1]
+
+    monkeypatch.setattr("native_backend.log.kafka.admin.KafkaAdminClient", make)
+    calls = AdminCalls({}, Retries())
+    calls.trim("t", 0, 5, 10.0)
+    assert [admin.is_closed for admin in made] == [True, False][-clients:]
+    calls.close(5.0)
+    assert all(admin.is_closed for admin in made)
 
 
 def test_the_table_decides_what_is_asked_again_not_the_client() -> None:

@@ -48,8 +48,8 @@ def realm() -> RealmProcess:
 
 
 def answer(realm: RealmProcess, answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
-    def inspect(topics: Sequence[str], deadline_s: float = 10.0, *, disks: bool = True) -> Inspection:
-        assert not disks, "each minute, and there may be many partitions"
+    def inspect(topics: Sequence[str], deadline_s: float = 10.0, *, whole: bool = True) -> Inspection:
+        assert not whole, "each minute, and there may be many partitions"
         return answers(topics)
 
     monkeypatch.setattr(realm.log.control, "inspect", inspect)

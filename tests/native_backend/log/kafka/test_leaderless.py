@@ -1,4 +1,4 @@
-"""A partition without a leader, on three brokers: its topic is there."""
+"""Three brokers, of which one is gone: a topic of which a partition has no leader is there, and others can be made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka.admin import KafkaAdminClient
 
 from native_backend.log.kafka.driver import KafkaLog
 from native_backend.log.kafka.watch import INTERVAL_S
-from native_backend.log.port import Failure
+from native_backend.log.port import Failure, LogError, TopicSpec
 from tests.kit.patience import until
 from tests.kit.processes.broker import Broker, start_cluster
 from tests.kit.processes.replicas import NO_LEADER, Replicas
@@ -64,3 +64,24 @@ def test_a_reader_goes_on_when_its_partition_has_a_leader_again(cluster: list[Br
     admin.close()
     replicas.close()
     log.close()
+
+
+def test_topics_are_made_and_deleted_while_a_broker_is_gone(cluster: list[Broker]) -> None:
+    """Whichever it is: kafka-python asks one of them for that, and keeps to it."""
+    log = KafkaLog(",".join(broker.bootstrap for broker in cluster), {})
+    log.control.create_topics([TopicSpec("before", 1, False)])
+    for number, broker in enumerate(cluster):
+        broker.kill()
+        until(lambda name=f"without-{number}": is_made(log, name), "a topic")  # type: ignore[misc]
+        log.control.delete_topics([f"without-{number}"])
+        broker.restart()
+    log.close()
+
+
+def is_made(log: KafkaLog, name: str) -> bool:
+    try:
+        log.control.create_topics([TopicSpec(name, 1, False)])
+    except LogError as error:  # while the controllers elect another one
+        assert error.failure.cause == "unavailable", error
+        return False
+    return True
