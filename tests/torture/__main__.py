@@ -27,7 +27,7 @@ from tests.torture.system.nemesis import PART, faults_of, points_of
 from tests.torture.system.proxy import Proxy, broker_behind_proxy
 
 BROKERS = 3  # of a cluster
-RETAIN_S = 10  # where gateways die while they trim
+RETAIN_S = 10  # where the realm trims: with --trims, and where gateways die
 DEATHS = 18  # in one run, at most
 
 
@@ -49,7 +49,7 @@ def main() -> int:
             faults = _faults(arguments, names, seed, ledger.deaths(arguments.realm))
             if not faults or time.monotonic() > until:
                 break
-            retain_s = RETAIN_S if _dies(arguments) else 0
+            retain_s = RETAIN_S if _dies(arguments) or arguments.trims else 0
             deployment = scratch(directory / f"seed-{seed}", seed, brokers, proxy, network, retain_s)
             figures = _run(deployment, seed, faults, ask_spark=arguments.spark)
             print(f"seed {seed}, {arguments.realm}: {figures.line()}", flush=True)
@@ -92,6 +92,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--points", action="store_true", help="also die once at every named place of the realm")
     parser.add_argument("--crash-points", type=int, default=0, help="nothing else but die so often at each of them")
     parser.add_argument("--ledger", type=Path, help="deaths of earlier runs, which count; these are added")
+    parser.add_argument("--trims", action="store_true", help=f"what has ended and evidence are kept for {RETAIN_S} s")
     parser.add_argument("--own", action="store_true", help="only at places that no other realm has")
     parser.add_argument("--seconds", type=float, default=3600.0, help="after that no run is begun")
     parser.add_argument("--spark", action="store_true", help="ask Spark about the same runs, too")
