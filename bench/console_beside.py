@@ -1,10 +1,11 @@
 """What a console beside a gateway costs the peers: the 99th percentile of accept, with no console, one that is killed,
-one that hangs (SIGSTOP), and one that is asked 50 pages a second.
+one that hangs (SIGSTOP), one that is asked 50 pages a second, and one that is asked and runs when nothing else wants
+its core (`chrt --idle 0`).
 
     python -m bench.console_beside [--repeat 9] [--seconds 4] [--rate 2000] [--record]
 
 One gateway on an embedded realm; the C load client sends at a steady rate and measures from when each message was due.
-The four take turns, repeat after repeat, in an order that changes; what counts are medians. `--record` writes
+The five take turns, repeat after repeat, in an order that changes; what counts are medians. `--record` writes
 results/DATE-COMMIT-console.json. Errors: `RuntimeError`. Required: at most 5 % more than with no console. Where others
 use the machine (`foreign_cpu`, the console's own processor time among it) the latency is noise: what the gateway's
 process used a message, in processor time, says then what the console costs it. Who asks gives way to gateway and
@@ -44,7 +45,8 @@ ASKERS = 10
 ALLOWED = 1.05
 WARM_S = 3.0
 FIGURES = ("p50_us", "p99_us", "cpu_us", "foreign_cpu")
-CASES = ("none", "killed", "hung", "asked")
+CASES = ("none", "killed", "hung", "asked", "idle")
+_IDLE = ("chrt", "--idle", "0")
 
 
 class Asking:
@@ -85,10 +87,10 @@ def beside(case: str, url: str, directory: Path, report: dict[str, Any]) -> Iter
     if case == "none":
         yield
         return
-    console = start_console(directory, "--gateway", url)
+    console = start_console(directory, "--gateway", url, before=_IDLE if case == "idle" else ())
     try:
         console.until("/", "ready")
-        if case == "asked":
+        if case in ("asked", "idle"):
             with Asking(console) as asking:
                 began = time.monotonic()
                 yield
@@ -145,7 +147,11 @@ def lines_of(samples: list[dict[str, Any]]) -> list[str]:
     for case in CASES:
         mine = [sample for sample in samples if sample["case"] == case]
         p50, p99, cpu, foreign = (median(sample[key] for sample in mine) for key in FIGURES)
-        pages = f", {median(turn['pages_a_second'] for turn in mine):.0f} pages a second" if case == "asked" else ""
+        pages = (
+            f", {median(turn['pages_a_second'] for turn in mine):.0f} pages a second"
+            if case in ("asked", "idle")
+            else ""
+        )
         met = "" if case == "none" else f", {p99 / none - 1:+.1%}: {'met' if p99 <= none * ALLOWED else 'NOT met'}"
         usage = f"gateway {cpu:.0f} us of processor time a message, {foreign:.0%} used by others"
         lines.append(f"console {case:7} p50 {p50 / 1000:6.2f} ms, p99 {p99 / 1000:7.2f} ms{met}{pages}; {usage}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 
@@ -16,14 +15,12 @@ from gateway.config.listening import listening_socket
 from gateway.config.tls import context
 from native_backend.clock import SystemClock
 
-log = logging.getLogger("realmgate.console")
 _BACKLOG = 100
 
 
 def serve(settings: Settings) -> None:
     """Returns when it was stopped. Raises OSError where it cannot listen, SettingsError."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    _give_way()
     console = Console(settings, SystemClock())
     address = f"{settings.host}:{settings.port}"
     listening = listening_socket(settings.host, settings.port, _BACKLOG, address)
@@ -50,16 +47,6 @@ def serve(settings: Settings) -> None:
     sys.stdout.write(f"console at {'https' if settings.secure else 'http'}://{shown}:{port}\n")
     sys.stdout.flush()
     uvicorn.Server(config).run(sockets=[listening])
-
-
-def _give_way() -> None:
-    """A page that begins takes no processor away from a gateway on the same machine: messages come first. Other than
-    with `nice`, its share beside other work stays the same. Threads inherit it."""
-    try:
-        if os.sched_getscheduler(0) == os.SCHED_OTHER:
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    except OSError as error:
-        log.warning("a gateway on this machine may wait for pages: SCHED_BATCH is refused (%s)", error)
 
 
 def _stopped(_number: int, _frame: object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import urllib.request
 from collections.abc import Iterator
@@ -348,9 +347,3 @@ def test_it_ends_with_a_page_open(tmp_path: Path) -> None:
         with urllib.request.urlopen(f"{console.url}/stream?page=%2F", timeout=60) as stream:
             stream.readline()
             assert console.stop() == 0, console.log()
-
-
-def test_a_gateway_of_its_machine_has_the_processor_first(console: ConsoleProcess) -> None:
-    """All its threads give way."""
-    threads = [int(task.name) for task in Path(f"/proc/{console.process.pid}/task").iterdir()]
-    assert {os.sched_getscheduler(thread) for thread in threads} == {os.SCHED_BATCH}

@@ -286,11 +286,11 @@ def test_nodes_beyond_the_bound_are_one_and_so_are_temporary_ones() -> None:
 
 def test_a_family_in_parts_is_the_family() -> None:
     count = 3 * STEP_SAMPLES + 1
-    samples = [((f'na"me\n{at}', "x"), float(at)) for at in range(count)]
-    whole = Metric("many", "So many.", "counter")
-    for (name, other), number in samples:
-        whole.add_sample("many_total", {"name": name, "other": other}, number)
-    parts = [*written([Family("many", "counter", "So many.", ("name", "other"), samples)])]
+    samples = [((f'na"me\n{at}', "\\x%s{}"), at * 1e5 + 0.5) for at in range(count)]
+    whole = Metric("many", "So\nmany.", "counter")
+    for (name, more), number in samples:
+        whole.add_sample("many_total", {"name": name, "more": more}, number)
+    parts = [*written([Family("many", "counter", "So\nmany.", ("name", "more"), samples)])]
     assert len(parts) == 4
     assert b"".join(parts) == generate_latest(cast(Any, SimpleNamespace(collect=lambda: [whole])))
 

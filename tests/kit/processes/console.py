@@ -13,7 +13,7 @@ import ssl
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -99,13 +99,14 @@ class ConsoleProcess:
                 self.process.stdout.close()
 
 
-def start_console(directory: Path, *arguments: str, listen: str = "http://127.0.0.1:0") -> ConsoleProcess:
-    """Return when it says where it listens. Raises RuntimeError with its log."""
+def start_console(
+    directory: Path, *arguments: str, listen: str = "http://127.0.0.1:0", before: Sequence[str] = ()
+) -> ConsoleProcess:
+    """Return when it says where it listens. `before`: a command that starts it. Raises RuntimeError with its log."""
     log_path = directory / "console.log"
     with log_path.open("a") as log:
-        process = subprocess.Popen(
-            [REALMGATE, "console", "--listen", listen, *arguments], stdout=subprocess.PIPE, stderr=log, text=True
-        )
+        command = [*before, str(REALMGATE), "console", "--listen", listen, *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout is not None
     readable, _, _ = select.select([process.stdout], [], [], HANG_S)
     line = process.stdout.readline() if readable else ""
