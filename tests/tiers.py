@@ -74,6 +74,7 @@ LONG: dict[str, str] = {
     # -- native_backend
     r"native_backend/\w+/test_\w+\.py::test_a_million_delayed": "the other tests of the file",
     r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
+    r"native_backend/log/kafka/test_ranges\.py::test_brokers": "test_a_consumer_that_reaches_no_broker_is_replaced",
     # -- reconciliation: every class of anomaly is planted in the gate, one Spark on each realm
     r"reconciliation/cli/test_cluster\.py": "test_spark_settings.py; transforms/test_transforms.py::test_a_small_table",
     r"reconciliation/cli/test_progress\.py::test_a_(run|what_if)_names": "the other tests of the file",

@@ -21,6 +21,7 @@ from native_backend.log.retry import Retries
 
 CONSUME_MAX = 5000
 REACH_S = 2.0  # for one question, until it is asked again
+_UNREACHED = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 Answered = Callable[[KafkaError | None, Message], None]
 
 
@@ -61,9 +62,7 @@ class RangeReader:
 
     def close(self) -> None:
         with self._lock:
-            if self._consumer is not None:
-                self._consumer.close()
-                self._consumer = None
+            self._drop()
 
     def _reached(self, consumer: Consumer, deadline: float) -> Consumer:
         while True:
@@ -112,9 +111,18 @@ class RangeReader:
                 self._consumer = self._reached(self._make(), time.monotonic() + deadline_s)
             yield self._consumer
         except KafkaException as error:
+            if error.args[0].code() in _UNREACHED:
+                self._drop()
             raise LogError(self._login_errors.explained(_unavailable_if_overdue(failure_in(error)))) from error
         finally:
             self._lock.release()
+
+    def _drop(self) -> None:
+        """A consumer that reached no broker until its deadline is made anew. One that was once answered with no
+        brokers, because all were fenced for a moment, may never look for them again (librdkafka issue 5301)."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
 
 
 class SyncProducer:

@@ -1,0 +1,109 @@
+"""A reader of ranges whose consumer has lost all brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+from native_backend.log.kafka import settings
+from native_backend.log.kafka.login_errors import LoginErrors
+from native_backend.log.kafka.ranges import RangeReader
+from native_backend.log.port import LogError
+from native_backend.log.retry import Retries
+from tests.kit.patience import HANG_S, until
+from tests.native_backend.log.kafka.metadata_proxy import MetadataProxy, broker_behind
+
+LOOK_S = 0.5  # is a broker there?
+
+
+class _Consumer:
+    """Answers once it may."""
+
+    def __init__(self, code: int | None) -> None:
+        self.code, self.is_closed = code, False
+
+    def list_topics(self, **_: Any) -> None:
+        """It reaches the cluster."""
+
+    def poll(self, _: float) -> None:
+        """It has heard nothing."""
+
+    def get_watermark_offsets(self, *_: Any) -> tuple[int, int]:
+        if self.code is not None:
+            raise KafkaException(KafkaError(self.code))
+        return 3, 7
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize(
+    ("code", "consumers"),
+    [
+        (KafkaError._TRANSPORT, 2),
+        (KafkaError._ALL_BROKERS_DOWN, 2),
+        (KafkaError._TIMED_OUT, 2),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, 1),
+    ],
+)
+def test_a_consumer_that_reaches_no_broker_is_replaced(code: int, consumers: int) -> None:
+    made: list[_Consumer] = []
+
+    def make() -> Any:
+        made.append(_Consumer(None if made else code))
+        return made[-1]
+
+    reader = RangeReader(make, LoginErrors(), Retries())
+    with pytest.raises(LogError):
+        reader.bounds("t", 0, 0.1)
+    made[0].code = None
+    assert reader.bounds("t", 0, 10.0) == (3, 7)
+    assert [consumer.is_closed for consumer in made] == [True, False][-consumers:]
+    reader.close()
+    assert all(consumer.is_closed for consumer in made)
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[MetadataProxy]:
+    proxy = MetadataProxy()
+    broker = broker_behind(proxy, tmp_path / "kafka")
+    yield proxy
+    broker.stop()
+    proxy.close()
+
+
+def test_brokers_that_were_all_fenced_for_a_moment_are_found_again(proxy: MetadataProxy) -> None:
+    """Without recovery of its own, a consumer that was answered with no brokers never finds them again; with it, one of
+    some does."""
+    errors = LoginErrors()
+    config = settings.ranges(f"127.0.0.1:{proxy.port}", {"metadata.recovery.strategy": "none"}, errors.on_error)
+    made: list[Consumer] = []
+
+    def make() -> Consumer:
+        made.append(Consumer(config))
+        return made[-1]
+
+    reader = RangeReader(make, errors, Retries())
+    reader.reach(HANG_S)
+    proxy.hides = 2
+    made[0].list_topics(timeout=HANG_S)
+    until(lambda: _is_lost(made[0]), "the consumer has no broker")
+    proxy.hides = 0
+    with pytest.raises(LogError):
+        reader.bounds("__consumer_offsets", 0, 2.0)
+    with pytest.raises(LogError, match="not-found"):
+        reader.bounds("no-such-topic", 0, HANG_S)
+    assert len(made) == 2, "the cluster has answered the next one"
+    reader.close()
+
+
+def _is_lost(consumer: Consumer) -> bool:
+    try:
+        consumer.list_topics(timeout=LOOK_S)
+    except KafkaException:
+        return True
+    return False
