@@ -35,6 +35,8 @@ def _problem(arguments: argparse.Namespace) -> str:
         return f"the following arguments are required: {', '.join(missing)}"
     if arguments.every is not None and arguments.state is None:
         return "--every wants --state DIR: each reconciliation continues from the one before"
+    if arguments.sums and arguments.state is None:
+        return "--sums wants --state DIR: the increments are kept there"
     return "--listen goes with --every" if arguments.listen is not None and arguments.every is None else ""
 
 
@@ -69,6 +71,11 @@ def _parser() -> argparse.ArgumentParser:
         "--state",
         metavar="DIR|URI",
         help="continue from what an earlier reconciliation has left there, and leave it for the next one",
+    )
+    parser.add_argument(
+        "--sums",
+        action="store_true",
+        help="a trial: judge by the sums that each increment keeps, where they can tell; wants --state",
     )
     _add_every(parser)
     add_window(parser, "report")

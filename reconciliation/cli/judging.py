@@ -6,7 +6,7 @@ The manifest is written last of a report: where it is, the report is whole. Erro
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 
 from pyspark.sql import SparkSession
@@ -49,7 +49,8 @@ ALONE = Earlier()
 class Task:
     """What is to be judged, and where the report goes: `directory`. `state`: where an earlier reconciliation has left
     how far it came, and this one does; None: all is read. `repeated`: it is one of a row (`--every`): the report of
-    the one before stays until this one is written, and the history gets a record only of what is new."""
+    the one before stays until this one is written, and the history gets a record only of what is new. `sums`: the
+    increments of the state keep partial aggregates, and these are judged where they can tell."""
 
     session: SparkSession
     realm: Realm
@@ -57,6 +58,7 @@ class Task:
     directory: Folder
     state: Folder | None = None
     repeated: bool = False
+    sums: bool = False
 
 
 def judged(task: Task, extent: Extent, earlier: Earlier, now_us: int, progress: Progress) -> Result:
@@ -74,9 +76,11 @@ def judged(task: Task, extent: Extent, earlier: Earlier, now_us: int, progress: 
     increment = _land(task, extent, now_us, progress)
     landed = increment.landed
     try:
-        judgement = judge(task.session, landed, task.realm, task.window, making, progress.begin, now_us)
+        judgement = judge(task.session, landed, task.realm, task.window, making, progress.begin, now_us, task.sums)
     finally:
         increment.check()  # before all that Spark says of records that were removed meanwhile
+    if task.sums:
+        landed = replace(landed, said=f"{landed.said} {_words_of_sums(judgement.by_rows)}")
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, task.window, judgement.catalog.parts)
@@ -93,6 +97,10 @@ def judged(task: Task, extent: Extent, earlier: Earlier, now_us: int, progress: 
     if not task.repeated or result.is_for_history:
         kept.keep(records, result.record)
     return result
+
+
+def _words_of_sums(why_not: str) -> str:
+    return f"Judged from all rows, not from sums: {why_not}." if why_not else "Judged from the sums of its increments."
 
 
 def _publish(directory: Folder, result: Result) -> None:

@@ -67,13 +67,15 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
                 state = None if arguments.state is None else folder(named(arguments.state), session, scratch)
                 records = history_of(arguments, session, scratch)
                 if arguments.every is not None:
-                    task = Task(session, realm, window, directory, state, repeated=True)
+                    task = Task(session, realm, window, directory, state, repeated=True, sums=arguments.sums)
                     return _go_on(
                         task, arguments, lambda: Earlier(records, True, read_acknowledged(file, directory)), out
                     )
                 acknowledged = read_acknowledged(file, directory) if known is None else known
                 earlier = Earlier(records, arguments.since_last, acknowledged)
-                return run(session, realm, extent, window, directory, out, state=state, earlier=earlier)
+                return run(
+                    session, realm, extent, window, directory, out, state=state, earlier=earlier, sums=arguments.sums
+                )
             finally:
                 spark.stop(session)
     except (SettingsError, SourceError, SetupError, OSError) as error:
@@ -127,10 +129,12 @@ def run(
     now_us: int | None = None,
     state: Folder | None = None,
     earlier: Earlier = ALONE,
+    sums: bool = False,
 ) -> int:
     """With a session that is there: land, judge, report. `now_us`: another time than it is. `state`: where an earlier
-    reconciliation has left how far it came, and this one does."""
-    now, task = time.time_ns() // 1000 if now_us is None else now_us, Task(session, realm, window, directory, state)
+    reconciliation has left how far it came, and this one does. `sums`: see `Task`."""
+    now = time.time_ns() // 1000 if now_us is None else now_us
+    task = Task(session, realm, window, directory, state, sums=sums)
     with Progress(SparkWork(session), "reconcile", STEPS) as progress:
         result = judged(task, extent, earlier, now, progress)
         latest.write(directory, Latest(result.record, realm.prefix))

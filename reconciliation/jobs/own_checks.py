@@ -21,7 +21,7 @@ from reconciliation.read.catalog import Catalog
 from reconciliation.read.group_positions import Held, position_findings
 from reconciliation.read.landing import Landed
 from reconciliation.read.standing import Place, store_findings
-from reconciliation.transforms import copies, decode, durables, given_again, own_acts, send_order
+from reconciliation.transforms import decode, durables, given_again, own_acts, send_order
 from reconciliation.transforms.frames import Accounts, Small, local_table
 
 Counts = Mapping[tuple[int, str | None], Mapping[str, int]]
@@ -104,12 +104,12 @@ def _uncommanded(landed: Landed, prefix: str, acts: list[Act], numberings: Itera
 
 
 def copies_compared(
-    spark: SparkSession, accounts: Accounts, catalog: Catalog, extent: Extent, prefix: str, stores: Mapping[int, Place]
-) -> tuple[dict[int, int], DataFrame | None]:
-    """Store -> copies that it holds; and A7, None when all is as the journal says. What is missing can be told where
-    nothing of the store was trimmed or hidden, what is too much where the journal is whole and did not go on."""
-    there = copies.held(accounts.events)
-    rows = copies.compared(accounts.copied, there).collect()
+    compared: DataFrame, catalog: Catalog, extent: Extent, prefix: str, stores: Mapping[int, Place]
+) -> tuple[dict[int, int], list[tuple[int, str, int, int]]]:
+    """Store -> copies that it holds; and the stores that have not what the journal says (`copies.differing`). What is
+    missing can be told where nothing of the store was trimmed or hidden, what is too much where the journal is whole
+    and did not go on. `compared`: see `copies.compared`."""
+    rows = compared.collect()
     sure = catalog.journal_whole and extent.unread_of(f"{prefix}.journal") is None and not extent.journal_growing
     unlike = []
     for store in (row["store"] for row in rows if not row["same"]):
@@ -117,11 +117,7 @@ def copies_compared(
         if place is not None and place.standing in ("read", "lost"):
             whole = not catalog.first_kept.get(store, 0) and store not in catalog.hidden
             unlike.append((store, place.node, int(whole), int(sure)))
-    held = {row["store"]: row["held"] for row in rows}
-    if not unlike:
-        return held, None
-    table = local_table(spark, unlike, schemas.COPIED_TO)
-    return held, copies.differing(accounts.copied, there, table).select(*schemas.FINDING_COLUMNS)
+    return {row["store"]: row["held"] for row in rows}, unlike
 
 
 def row_findings(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reconciliation.jobs import own_checks
+from reconciliation.jobs import by_sums, kept_sums, own_checks
+from reconciliation.jobs.by_sums import BySums
+from reconciliation.jobs.evidence import ByRows, Evidence
 from reconciliation.model import schemas
 from reconciliation.model.acts import Act, evicted_below, orders
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import GONE, NO_END, Extent
-from reconciliation.model.runs import Numbering, Run, hole_finding, q1, runs_of, told_since, trimmed_young, young_from
+from reconciliation.model.run_sums import RowsNeededError
+from reconciliation.model.runs import Numbering, Run, q1, runs_of, told_since, trimmed_young, young_from
 from reconciliation.model.settings import Realm
 from reconciliation.model.tally import Tally, tally_findings, unknown_cells
 from reconciliation.model.window import Window
@@ -23,9 +26,8 @@ from reconciliation.model.withdrawn import Withdrawn, withdrawn
 from reconciliation.read.catalog import Catalog, read_catalog
 from reconciliation.read.evidence_gaps import gaps_of, no_outcomes
 from reconciliation.read.landing import Landed
-from reconciliation.read.standing import Mention, Place, places, unseen_findings, vanished_durables
-from reconciliation.transforms import blocks, claims, decode, durables, frames, tallies, verdicts
-from reconciliation.transforms import runs as run_transforms
+from reconciliation.read.standing import Place, places, unseen_findings, vanished_durables
+from reconciliation.transforms import blocks, claims, durables, frames, tallies, verdicts
 
 Counts = dict[tuple[int, str | None], dict[str, int]]
 """By (store, durable or None): fate -> events."""
@@ -33,6 +35,7 @@ Trimmed = dict[tuple[int, str | None], dict[str, int]]
 """The same, of what lies below its store's first kept EID."""
 Copies = dict[int, int]
 """Store -> copies that it holds."""
+_READING = "reading outcome records and the journal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class Base:
 @dataclass(slots=True)
 class Judgement:
     """What the job found, but for the findings that Spark wrote below `written`. `unseen`: by store, publishes that
-    were answered stored and that could be compared with nothing. `native`: by store, events of plain producers."""
+    were answered stored and that could be compared with nothing. `native`: by store, events of plain producers.
+    `by_rows`: why partial aggregates could not tell it; empty: they did, or were not wanted."""
 
     catalog: Catalog
     places: dict[int, Place]
@@ -62,6 +66,22 @@ class Judgement:
     written: Folder
     records: dict[str, int] = field(default_factory=dict)
     base: Base | None = None  # None: all evidence is kept
+    by_rows: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is judged. Findings per delivery are written as Parquet below `target`, by class. `now_us`: the time, in
+    microseconds since 1970, which tells what may have been trimmed."""
+
+    spark: SparkSession
+    landed: Landed
+    realm: Realm
+    window: Window
+    target: Folder
+    tell: Callable[[str], None]
+    now_us: int
+    catalog: Catalog
 
 
 def judge(
@@ -72,49 +92,87 @@ def judge(
     target: Folder,
     tell: Callable[[str], None],
     now_us: int,
+    by_sums_first: bool = False,
 ) -> Judgement:
-    """Everything about the landed range. Findings per delivery are written as Parquet below `target`, by class.
-    `now_us`: the time, in microseconds since 1970, which tells what may have been trimmed."""
-    catalog, extent, prefix = read_catalog(landed, realm), landed.extent, realm.prefix
-    records = frames.records(spark, landed)
-    tell("reading outcome records and the journal")
-    young = young_from(now_us, realm.evidence_s)
-    numberings = _numberings(records, extent, prefix, young)
+    """Everything about the landed range (`Case`), from all rows; `by_sums_first`: from the partial aggregates that
+    links keep, where those can tell it."""
+    begun = set[str]()
+
+    def tell_once(step: str) -> None:
+        if step not in begun:
+            begun.add(step)
+            tell(step)
+
+    case = Case(spark, landed, realm, window, target, tell_once, now_us, read_catalog(landed, realm))
+    tell_once(_READING)
+    why = ""
+    if by_sums_first:
+        try:
+            return _judged(case, _by_sums(case))
+        except RowsNeededError as error:
+            why = str(error)
+    return replace(_judged(case, ByRows(spark, landed, case.catalog)), by_rows=why)
+
+
+def _by_sums(case: Case) -> BySums:
+    chain, extent = case.landed.chain, case.landed.extent
+    if chain is None:
+        raise RowsNeededError("there is no state")
+    sums = kept_sums.kept(case.spark, case.landed, chain)
+    by_sums.check(extent, case.catalog, case.window)
+    if sums is None:
+        raise RowsNeededError("some links have no sums of this auditor")
+    return BySums(case.spark, case.landed, chain, case.catalog, sums)
+
+
+def _judged(case: Case, evidence: Evidence) -> Judgement:
+    spark, landed, catalog, tell = case.spark, case.landed, case.catalog, case.tell
+    extent, prefix = landed.extent, case.realm.prefix
+    young = young_from(case.now_us, case.realm.evidence_s)
+    hidden_from = min((first for first, _ in extent.hidden(f"{prefix}.journal")), default=NO_END)
+    numberings = evidence.numberings(extent.journal_before, hidden_from, young)
     oldest_us = told_since(numberings, catalog.outcomes_first)
     since = None if oldest_us is None else min(oldest_us, young)  # a run that began after that has all of its evidence
     runs = runs_of(numberings, since, ended=catalog.ended, growing=extent.growing)
     gaps = gaps_of(numberings, catalog, extent, prefix, since)
-    findings = gaps.findings + _holes(records, numberings, since) + _remarked(landed)
+    findings = gaps.findings + evidence.holes(numberings, since) + _remarked(landed)
     findings += trimmed_young(numberings, young, catalog.outcomes_first)
     journal = extent.unread_of(f"{prefix}.journal")
     hidden = journal is not None and journal.why != GONE  # what a journal held that is gone, it holds no more
     doubts = frames.doubts(numberings, frozenset(gaps.torn), hidden)
-    acts = [Act.of(row) for row in decode.acts(records.journal).collect()]
+    acts = evidence.acts()
     commanded = withdrawn(orders(acts), (state.durable for state in catalog.durables))
     tables = _small(spark, catalog, runs, doubts, numberings, acts, commanded)
     tell("checking outcomes against the rules")
-    tallied = [_checked(catalog, tally) for tally in _tallies(records, tables, window, since)]
+    judged = tallies.judged(evidence.tallied(tables, case.window, since), tables.cells)
+    tallied = [_checked(catalog, Tally.of(row)) for row in judged.collect()]
     findings += tally_findings(tallied)
     findings += unknown_cells(tallied, {(key[0], key[1], key[2]) for key in catalog.cells if key[3]}, catalog.digests)
-    mentioned = _mentions(spark, records, catalog)
+    mentioned = evidence.mentions(_begun(spark, catalog))
     stores = places(catalog, extent, prefix, tallied, mentioned)
     tell("comparing publishes with events, and acknowledgements with the journal")
     nodes = frames.stores(spark, stores, catalog)
-    accounts = frames.accounts(spark, landed, records, tables, nodes, catalog, since)
-    named, reused = _deliveries(spark, accounts, tables, stores)
-    event_blocks = durables.event_blocks(accounts.events, tables.beginnings).persist()
-    ends = _ends(accounts, tables)
-    states = durables.durable_blocks(event_blocks, ends, tables.durables, reused).persist()
-    folded = durables.fold(states, accounts.events, ends, tables.durables, tables.beginnings).persist()
+    accounts, everything = evidence.deliveries(tables, nodes, since)
+    named, reused = _deliveries(spark, everything, tables, stores)
+    event_blocks = evidence.event_blocks(accounts, tables, nodes).persist()
+    end_blocks = evidence.end_blocks(accounts, tables)
+    states = durables.durable_blocks(event_blocks, end_blocks, tables.looked_at, tables.durables, reused).persist()
+    accounts = evidence.events_and_ends(accounts, states, tables, nodes)
+    folded = durables.fold(
+        states, accounts.events, _ends(accounts, tables), tables.durables, tables.beginnings
+    ).persist()
     counts = _counts(durables.counts(event_blocks, states, folded))
+    evidence.check(counts)
     trimmed = _trimmed(accounts, tables, catalog)
-    copied, differing = own_checks.copies_compared(spark, accounts, catalog, extent, prefix, stores)
+    copied, unlike = own_checks.copies_compared(evidence.copies(accounts, nodes), catalog, extent, prefix, stores)
     findings += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
     tell("naming what does not agree")
     parts = _findings(named, accounts, tables, folded, counts, bool(trimmed))
     parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, folded, counts)
-    parts += [] if differing is None else [differing]
-    _write(parts, target)
+    if unlike:
+        differing = evidence.differing_copies(accounts, frames.local_table(spark, unlike, schemas.COPIED_TO))
+        parts.append(differing.select(*schemas.FINDING_COLUMNS))
+    _write(parts, case.target)
     findings += vanished_durables(catalog, extent, stores, tallied, mentioned)
     unseen = _unseen(accounts, stores, extent)
     findings += unseen_findings(stores.values(), extent, catalog, unseen)
@@ -130,7 +188,7 @@ def judge(
         unseen,
         _by_store(accounts.events.where("native").groupBy("store").count()) if catalog.has_adopted else {},
         [_full(finding) for finding in findings],
-        target,
+        case.target,
         {f"{log.source} records": log.records for log in numberings if log.run is not None},
         Base(oldest_us, _older(accounts)) if oldest_us is not None else None,
     )
@@ -157,12 +215,6 @@ def _no_outcomes(
     return [no_outcomes(prefix)] if held_some and not any(log.source == "outcomes" for log in numberings) else []
 
 
-def _numberings(records: frames.Records, extent: Extent, prefix: str, young: int) -> list[Numbering]:
-    hidden_from = min((first for first, _ in extent.hidden(f"{prefix}.journal")), default=NO_END)
-    numbered = run_transforms.numbering(records.outcomes, records.journal, extent.journal_before, hidden_from, young)
-    return [Numbering.of(row) for row in numbered.collect()]
-
-
 def _small(
     spark: SparkSession,
     catalog: Catalog,
@@ -180,23 +232,9 @@ def _small(
     return frames.small(spark, catalog, runs, doubts, beginnings, evicted_below(acts), commanded)
 
 
-def _mentions(spark: SparkSession, records: frames.Records, catalog: Catalog) -> list[Mention]:
+def _begun(spark: SparkSession, catalog: Catalog) -> DataFrame | None:
     rows = [(state.durable.store, state.durable.name, state.durable.journal) for state in catalog.durables]
-    begun = frames.local_table(spark, rows, schemas.BEGUN) if rows else None
-    return [Mention(**row.asDict()) for row in decode.mentions(records.journal, begun).collect()]
-
-
-def _holes(records: frames.Records, numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]:
-    holes = []
-    torn = [log for log in numberings if log.run is not None and log.has_holes(since)]
-    whole, cut = ([log for log in torn if log.is_cut(since) is is_cut] for is_cut in (False, True))
-    looks = (("outcomes", whole, records.outcomes, 1), ("outcomes", cut, records.outcomes, None))
-    for source, those, frame, first in (*looks, ("journal", torn, records.journal, None)):
-        broken = {log.run: log.at_last for log in those if log.source == source and log.run is not None}
-        if broken:
-            rows = run_transforms.missing_numbers(frame, sorted(broken), first).collect()
-            holes += [hole_finding(source, row["run"], row["first"], row["last"], broken[row["run"]]) for row in rows]
-    return holes
+    return frames.local_table(spark, rows, schemas.BEGUN) if rows else None
 
 
 def _older(accounts: frames.Accounts) -> dict[int, int]:
@@ -217,12 +255,6 @@ def _checked(catalog: Catalog, tally: Tally) -> Tally:
     """Held against what the cells stand for."""
     node = catalog.nodes.get(tally.store or 0)
     return catalog.facts.checked(catalog.node_classes.checked(tally), None if node is None else node.kind)
-
-
-def _tallies(records: frames.Records, tables: frames.Small, window: Window, since: int | None) -> list[Tally]:
-    groups = frames.groups_of(records.outcomes, tables, since)
-    judged = tallies.judged(tallies.tallies(groups, window.since, window.until), tables.cells)
-    return [Tally.of(row) for row in judged.collect()]
 
 
 def _counts(counted: DataFrame) -> Counts:
@@ -258,11 +290,10 @@ def _suspects(spark: SparkSession, everything: DataFrame, tables: frames.Small) 
 
 
 def _deliveries(
-    spark: SparkSession, accounts: frames.Accounts, tables: frames.Small, stores: Mapping[int, Place]
+    spark: SparkSession, everything: DataFrame, tables: frames.Small, stores: Mapping[int, Place]
 ) -> tuple[DataFrame | None, DataFrame | None]:
     """What is wrong with deliveries, and the blocks of EIDs of which an answer named one that holds another event now;
     None when all deliveries agree."""
-    everything = accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
     suspects = _suspects(spark, everything, tables)
     if suspects is None:
         return None, None

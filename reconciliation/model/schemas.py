@@ -55,6 +55,8 @@ BEGINNINGS = "run string, began bigint"
 PLACES = "store bigint, block bigint"
 LOST = "store bigint, why string"
 COUNTING = "link string, topic string, partition int, counts bigint"
+COUNTED = "link string, topic string, partition int"
+STRETCHES = "of_topic string, of_partition int, first bigint, last bigint"
 TTLS = "store bigint, node_ttl_ms bigint"
 OF_DURABLES = "store bigint, durable string"
 COPIED_TO = "store bigint, in_node string, may_miss int, may_have int"
@@ -62,6 +64,22 @@ CELLS = """
 digest string, `table` string, cell int, expected_rule string, then_operation string, then_outcome string,
 then_condition string, then_class string, then_failed int, transacted int
 """
+
+SUMS = """
+sum string, topic string, partition int, run string, block bigint, store bigint, durable string, operation string,
+count bigint, `xor` bigint, offset_first bigint, offset_last bigint,
+source string, n_first bigint, n_last bigint, n_distinct bigint, at_first bigint, at_last bigint, undated bigint,
+low bigint, at_offset_first bigint, next bigint, closed int, digests array<string>, recorded bigint,
+direction string, node string, digest string, `table` string, cell int, rule string, answer_table string,
+answer_cell int, answer_rule string, cause string, answer string, native string, outcome string, condition string,
+class string, presettled int, inside boolean,
+example struct<at bigint, run string, seq bigint, eid bigint, link string, container string>,
+offset bigint, first bigint, last bigint, lowest bigint, highest bigint, at bigint, ended bigint,
+failed int, seq_first bigint, seq_last bigint, places bigint, squares bigint, eid_last bigint, returned boolean,
+acknowledged bigint, dead_lettered bigint, expired bigint, filtered bigint, moved bigint,
+sender bigint, in_order boolean
+"""
+"""Partial aggregates of a link's rows (`reconciliation.transforms.sums`): `sum` names which columns have a value."""
 
 FINDING = pa.schema(
     [

@@ -30,7 +30,7 @@ def suspects(accounts: DataFrame, runs: DataFrame) -> DataFrame:
     """(run, block) to look at row by row. `accounts`: claims, events and terminals together; `runs`: run, low,
     state, base."""
     digests = _digests(accounts.join(F.broadcast(runs.select("run", "low", "base")), "run", "left"))
-    return digests.where(_disagrees() | _incomplete() | (F.col("unknown") > 0)).select("run", "block")
+    return digests.where(_disagrees() | incomplete() | (F.col("unknown") > 0)).select("run", "block")
 
 
 def _digests(accounts: DataFrame) -> DataFrame:
@@ -69,7 +69,7 @@ def _disagrees() -> Column:
     return ~(same[0] & same[1])
 
 
-def _incomplete() -> Column:
+def incomplete() -> Column:
     """Each seq from the base to low - 1 has exactly one record: compare count, sum and sum of squares with what they
     must be."""
     start = F.col("block") * SIZE

@@ -55,6 +55,15 @@ def claims(deliveries: DataFrame, nodes: DataFrame, hidden: DataFrame | None) ->
     )
 
 
+def named(sums: DataFrame, nodes: DataFrame) -> DataFrame:
+    """Partial aggregates of claims on stores of which nothing was trimmed or hidden, with `what` and `durable` as the
+    claims themselves have them."""
+    known = nodes.select("store", "standing", "first_kept", "kind")
+    placed = sums.join(F.broadcast(known), "store", "left")
+    unhidden = placed.withColumns({"hidden": F.lit(False), "eid": F.lit(None).cast("bigint")})
+    return unhidden.withColumns({"what": _claim(), "durable": _durable()})
+
+
 def _claim() -> Column:
     publish = F.col("direction") == "publish"
     stored = publish & (F.col("answer") == "stored")

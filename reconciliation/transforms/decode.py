@@ -30,8 +30,8 @@ def outcome_records(records: DataFrame) -> DataFrame:
 
 def outcome_groups(records: DataFrame) -> DataFrame:
     """One row per group: deliveries of a turn that had everything in common. `seq` and `eid` are arrays."""
-    exploded = records.select("run", "n", "at", "digest", F.explode("groups").alias("group"))
-    return exploded.select("run", "n", "at", "digest", "group.*")
+    exploded = records.select("offset", "run", "n", "at", "digest", F.explode("groups").alias("group"))
+    return exploded.select("offset", "run", "n", "at", "digest", "group.*")
 
 
 def deliveries(groups: DataFrame) -> DataFrame:
@@ -115,26 +115,42 @@ def events(records: DataFrame, nodes: DataFrame) -> DataFrame:
     `from_store` and `from_eid`; `ttl_ms`: the event's own time to live; `of_origin`: it may not be for all."""
     key = F.col("key").cast("string")
     fields = F.when(key.rlike(GATEWAY_KEY), F.split(key, ";", 8))
-    origin = F.when(key.rlike(COPY_KEY), F.split(key, ";", 4))
     ttl = F.when(F.get(fields, 6).rlike("^T[0-9]{1,18}$"), F.substring(F.get(fields, 6), 2, 18).cast("bigint"))
     stores = nodes.where(F.col("standing") == "read").select("topic", "partition", "store", "node", "adopted_at")
     placed = records.join(F.broadcast(stores), ["topic", "partition"], "inner")
-    copy = F.coalesce(key.rlike(COPY_KEY), F.lit(False))
     return placed.select(
         "store",
         "node",
         F.col("offset").alias("eid"),
         (F.col("timestamp") * 1000).alias("at"),
-        fields[2].alias("run"),
-        fields[3].cast("bigint").alias("seq"),
-        copy.alias("copy"),
-        origin[1].cast("bigint").alias("from_store"),
-        origin[2].cast("bigint").alias("from_eid"),
+        *_names(),
         F.when(ttl > 0, ttl).alias("ttl_ms"),
         F.coalesce(F.get(fields, 7).rlike("(^|;)O"), F.lit(False)).alias("of_origin"),
-        (F.col("adopted_at").isNotNull() & fields.isNull() & ~copy).alias("native"),
+        (F.col("adopted_at").isNotNull() & fields.isNull() & ~_is_copy()).alias("native"),
         "adopted_at",
     )
+
+
+def named_events(records: DataFrame) -> DataFrame:
+    """What names each event, before it is known which store it is of: by topic and partition."""
+    return records.select("topic", "partition", F.col("offset").alias("eid"), *_names())
+
+
+def _is_copy() -> Column:
+    return F.coalesce(F.col("key").cast("string").rlike(COPY_KEY), F.lit(False))
+
+
+def _names() -> list[Column]:
+    key = F.col("key").cast("string")
+    fields = F.when(key.rlike(GATEWAY_KEY), F.split(key, ";", 8))
+    origin = F.when(key.rlike(COPY_KEY), F.split(key, ";", 4))
+    return [
+        fields[2].alias("run"),
+        fields[3].cast("bigint").alias("seq"),
+        _is_copy().alias("copy"),
+        origin[1].cast("bigint").alias("from_store"),
+        origin[2].cast("bigint").alias("from_eid"),
+    ]
 
 
 def of_earlier_life(events: DataFrame, runs: DataFrame) -> DataFrame:
@@ -152,6 +168,21 @@ def mentions(records: DataFrame, begun: DataFrame | None) -> DataFrame:
     `last` of the last other entry. `begun`: (store, durable, journal) of the durables that there are, and where the
     journal begins to speak of them: only what lies below counts, which speaks of an earlier one of that name; None:
     there are none."""
+    spoken_of = spoken_of_stores(records)
+    at = F.col("at")
+    if begun is not None:
+        spoken_of = spoken_of.join(F.broadcast(begun), ["store", "durable"], "left")
+        at = F.when(F.coalesce(F.col("offset") < F.col("journal"), F.lit(True)), at)
+    is_end = F.col("operation") == "delete"
+    return spoken_of.groupBy("store", "durable").agg(
+        F.max("node").alias("node"),
+        F.max(F.when(~is_end, at)).alias("last"),
+        F.max(F.when(is_end, at)).alias("ended"),
+    )
+
+
+def spoken_of_stores(records: DataFrame) -> DataFrame:
+    """One row for each entry of the journal and store that it speaks of."""
     exploded = records.select("offset", "at", F.explode("entries").alias("entry"))
     entries = exploded.select("offset", "at", "entry.*").where(F.col("operation") != RECORDED)
     columns = ("offset", "at", "store", "durable", "node", "operation")
@@ -163,14 +194,4 @@ def mentions(records: DataFrame, begun: DataFrame | None) -> DataFrame:
         F.lit(None).cast("string").alias("node"),
         "operation",
     )
-    spoken_of = entries.select(*columns).unionByName(copied_to)
-    at = F.col("at")
-    if begun is not None:
-        spoken_of = spoken_of.join(F.broadcast(begun), ["store", "durable"], "left")
-        at = F.when(F.coalesce(F.col("offset") < F.col("journal"), F.lit(True)), at)
-    is_end = F.col("operation") == "delete"
-    return spoken_of.groupBy("store", "durable").agg(
-        F.max("node").alias("node"),
-        F.max(F.when(~is_end, at)).alias("last"),
-        F.max(F.when(is_end, at)).alias("ended"),
-    )
+    return entries.select(*columns).unionByName(copied_to)

@@ -19,7 +19,7 @@ from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.blocks import BITS
 
 _PLACE = ("store", "durable", "block")
-_WAYS = {
+WAYS = {
     "acknowledge": "acknowledged",
     "dead-letter": "dead_lettered",
     "expired": "expired",
@@ -68,29 +68,42 @@ def event_blocks(events: DataFrame, beginnings: DataFrame) -> DataFrame:
     )
 
 
-def durable_blocks(
-    event_blocks: DataFrame, ended: Ends, durables: DataFrame, reused: DataFrame | None = None
-) -> DataFrame:
-    """One row per (store, durable, block) with a `kind`: ended, untouched or suspect. `reused`: blocks with an
-    EID that an answer named for another event."""
-    entitled = event_blocks.join(F.broadcast(durables), "store", "inner").where(_reaches_start())
-    ends = ended.each.groupBy("store", "durable", _block()).agg(
+def end_blocks(ends: DataFrame) -> DataFrame:
+    """What the journal ended one by one, by (store, durable, block)."""
+    return ends.groupBy("store", "durable", _block()).agg(*_ended())
+
+
+def _ended() -> list[Column]:
+    return [
         F.count("*").alias("ends"),
         F.bit_xor(F.xxhash64("eid")).alias("ends_xor"),
         F.min("offset").alias("first_end"),
-        *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in _WAYS.items()),
-    )
+        *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()),
+    ]
+
+
+def durable_blocks(
+    event_blocks: DataFrame,
+    end_blocks: DataFrame,
+    looked_at: DataFrame | None,
+    durables: DataFrame,
+    reused: DataFrame | None = None,
+) -> DataFrame:
+    """One row per (store, durable, block) with a `kind`: ended, untouched or suspect. `looked_at`: see `Ends`.
+    `reused`: blocks with an EID that an answer named for another event."""
+    entitled = event_blocks.join(F.broadcast(durables), "store", "inner").where(_reaches_start())
+    ends = end_blocks
     known = ends.join(F.broadcast(durables.select("store", "durable", "start", "mark")), ["store", "durable"], "inner")
     known = known.where(_reaches_start())
     both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor", "began").join(
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
     )
     whole = both.withColumns({"start": F.coalesce("start", "s"), "mark": F.coalesce("mark", "m")}).drop("s", "m")
-    if ended.looked_at is None:
+    if looked_at is None:
         whole = whole.withColumn("commanded", F.lit(False))
     else:
         first = F.shiftleft("block", BITS)
-        ranges = _ranges_of(ended.looked_at)
+        ranges = _ranges_of(looked_at)
         overlaps = (F.col("first") < first + (1 << BITS)) & (F.col("last") >= first)
         touched = whole.select(*_PLACE).join(F.broadcast(ranges), _same_durable() & overlaps, "left_semi")
         whole = whole.join(touched.distinct().withColumn("commanded", F.lit(True)), [*_PLACE], "left")
@@ -99,7 +112,7 @@ def durable_blocks(
     else:
         given_twice = F.broadcast(reused.withColumn("reused", F.lit(True)))
         whole = whole.join(given_twice, ["store", "block"], "left")
-    return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", *_WAYS.values()])
+    return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", *WAYS.values()])
 
 
 def _reaches_start() -> Column:
@@ -223,8 +236,8 @@ def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> Dat
     stored = event_blocks.groupBy("store").agg(F.sum("events").alias("count"))
     fates = F.when(F.col("kind") == "untouched", F.array(_fate_count("available", F.col("events")))).otherwise(
         F.array(
-            *(_fate_count(operation, F.col(name)) for operation, name in _WAYS.items()),
-            _fate_count("discard", F.col("ends") - sum((F.col(name) for name in _WAYS.values()), F.lit(0))),
+            *(_fate_count(operation, F.col(name)) for operation, name in WAYS.items()),
+            _fate_count("discard", F.col("ends") - sum((F.col(name) for name in WAYS.values()), F.lit(0))),
         )
     )
     settled = blocks.where(F.col("kind") != "suspect").select("store", "durable", F.explode(fates).alias("f"))

@@ -5,8 +5,8 @@ Rows of records and groups are kept once decoded; deliveries are unfolded from t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from reconciliation.model import schemas
 from reconciliation.model.ranges import Extent, Kind, kind_of
 from reconciliation.model.runs import Numbering, Run
-from reconciliation.model.state import CHAINED
+from reconciliation.model.state import CHAINED, Link
 from reconciliation.model.withdrawn import Void, Withdrawn
 from reconciliation.read.catalog import NEVER, Catalog, DurableState
 from reconciliation.read.landing import Chain, Landed
@@ -26,6 +26,8 @@ from reconciliation.read.standing import Place
 from reconciliation.transforms import bases, claims, copies, decode
 
 LITERAL_ROWS_MAX = 5_000
+Stretches = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
+"""By topic and partition, the first and the last offset of each."""
 
 
 def local_table(spark: SparkSession, rows: Sequence[tuple[str | int | None, ...]], ddl: str) -> DataFrame:
@@ -65,6 +67,32 @@ def landed_records(spark: SparkSession, landed: Landed, kind: Kind) -> DataFrame
     return spark.read.schema(schemas.RECORD_DDL).parquet(files.url)
 
 
+def link_records(spark: SparkSession, landed: Landed, chain: Chain, link: Link, kind: Kind) -> DataFrame:
+    """What one link has landed."""
+    return _of_links(spark, replace(chain, links=(link,)), landed.extent, kind)
+
+
+def records_at(spark: SparkSession, landed: Landed, chain: Chain, kind: Kind, stretches: Stretches) -> DataFrame:
+    """Of all that counts, the records at these offsets, from the links alone that have them."""
+    rows = [(*place, *span) for place, spans in stretches.items() for span in spans]
+    rows = [row for row in rows if kind_of(chain.prefix, row[0]) == kind]
+    links = tuple(link for link in chain.links if any(_meets(link, *row) for row in rows))
+    if not links:
+        return local_table(spark, [], schemas.RECORD_DDL)
+    records = _of_links(spark, replace(chain, links=links), landed.extent, kind)
+    near = records.where(F.col("offset").between(min(row[2] for row in rows), max(row[3] for row in rows)))
+    within = F.broadcast(local_table(spark, rows, schemas.STRETCHES))
+    same = (F.col("topic") == F.col("of_topic")) & (F.col("partition") == F.col("of_partition"))
+    return near.join(within, same & F.col("offset").between(F.col("first"), F.col("last")), "left_semi")
+
+
+def _meets(link: Link, topic: str, partition: int, first: int, last: int) -> bool:
+    return any(
+        (span.topic, span.partition) == (topic, partition) and span.first <= last and first < span.end
+        for span in link.ranges
+    )
+
+
 def _of_links(spark: SparkSession, chain: Chain, extent: Extent, kind: Kind) -> DataFrame:
     """What each link has landed, as far as it counts: not what was read anew since, nor what the store has no more."""
     firsts = {(span.topic, span.partition): span.first for span in extent.ranges}
@@ -82,16 +110,19 @@ def _of_links(spark: SparkSession, chain: Chain, extent: Extent, kind: Kind) -> 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Decoded records of the two accounts, cached."""
+    """Decoded records of the two accounts, cached; those of events as they were landed."""
 
     outcomes: DataFrame
     journal: DataFrame
+    events: DataFrame
 
 
-def records(spark: SparkSession, landed: Landed) -> Records:
+def decoded(landed: Callable[[Kind], DataFrame]) -> Records:
+    """`landed`: the records of a kind."""
     return Records(
-        decode.outcome_records(landed_records(spark, landed, "outcomes")).persist(),
-        decode.journal_records(landed_records(spark, landed, "journal")).persist(),
+        decode.outcome_records(landed("outcomes")).persist(),
+        decode.journal_records(landed("journal")).persist(),
+        landed("events"),
     )
 
 
@@ -265,14 +296,14 @@ def with_facts(groups: DataFrame, cells: DataFrame) -> DataFrame:
 
 
 def accounts(
-    spark: SparkSession, landed: Landed, evidence: Records, tables: Small, nodes: DataFrame, catalog: Catalog,
+    spark: SparkSession, extent: Extent, evidence: Records, tables: Small, nodes: DataFrame, catalog: Catalog,
     since: int | None,
 ) -> Accounts:  # fmt: skip
     """`nodes`: see `stores`."""
-    unread = hidden(spark, catalog, landed.extent)
+    unread = hidden(spark, catalog, extent)
     groups = with_facts(groups_of(evidence.outcomes, tables, since), tables.cells)
     outcomes = claims.claims(decode.deliveries(groups), nodes, unread)
-    events = decode.events(landed_records(spark, landed, "events"), nodes)
+    events = decode.events(evidence.events, nodes)
     if catalog.has_adopted:
         events = decode.of_earlier_life(events, tables.doubts)
     events = events.persist()

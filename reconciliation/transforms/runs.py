@@ -70,6 +70,47 @@ def _recorded() -> Column:
     )
 
 
+def partial(records: DataFrame, source: str) -> DataFrame:
+    """How the records of a link are numbered, by run (`model.run_sums` adds them up): of the notes see `notes`."""
+    of_outcomes = [
+        F.max("low").alias("low"),
+        F.min_by("next", F.struct("n", "offset")).alias("next"),
+        F.max("closed").alias("closed"),
+        F.collect_set("digest").alias("digests"),
+    ]
+    return records.groupBy(F.lit(source).alias("source"), "run").agg(
+        F.count("*").alias("count"),
+        F.min("n").alias("n_first"),
+        F.max("n").alias("n_last"),
+        F.count_distinct("n").alias("n_distinct"),
+        F.min("at").alias("at_first"),
+        F.max("at").alias("at_last"),
+        F.count_if(F.col("at").isNull() | F.col("n").isNull()).alias("undated"),
+        F.min("offset").alias("offset_first"),
+        F.max("offset").alias("offset_last"),
+        F.min_by("at", "offset").alias("at_offset_first"),
+        *(of_outcomes if source == "outcomes" else ()),
+    )
+
+
+def notes(journal: DataFrame) -> DataFrame:
+    """The journal records that note how many outcome records were stored."""
+    return journal.select("run", "offset", "at", _recorded().alias("recorded")).where(F.col("recorded").isNotNull())
+
+
+def added_notes(notes: DataFrame, before: int, young: int) -> DataFrame:
+    """By run, as `numbering` has it."""
+    return (
+        notes.where(F.col("offset") < before)
+        .groupBy("run")
+        .agg(
+            F.max("recorded").alias("recorded"),
+            F.max(F.when(F.col("at") <= young, F.col("recorded"))).alias("noted_old"),
+            F.min(F.when(F.col("at") > young, F.col("recorded"))).alias("noted_young"),
+        )
+    )
+
+
 def missing_numbers(records: DataFrame, runs: list[str], first: int | None) -> DataFrame:
     """The numbers that are not there, for the few runs that miss some: (run, from, to) for each hole."""
     of_runs = records.where(F.col("run").isin(runs))

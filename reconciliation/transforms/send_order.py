@@ -7,7 +7,7 @@ store that gave an EID twice: it became shorter (P1, A13).
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 LINK = ("run", "link", "store")
@@ -55,15 +55,50 @@ def regressions(groups: DataFrame) -> DataFrame:
 def _suspects(sent: DataFrame) -> DataFrame:
     """The links of which some group lies lower than an earlier one, or is not in order itself. Groups of one turn that
     differ in their rule may lie within each other: they are suspects, too, and cleared delivery by delivery."""
+    passed = _edges(sent).withColumn("passed", F.max("highest").over(_before()))
+    return passed.where(~F.col("rising") | (F.col("lowest") < F.col("passed"))).select(*LINK).distinct()
+
+
+def _before() -> WindowSpec:
+    return Window.partitionBy(*LINK).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
+
+
+def _edges(sent: DataFrame) -> DataFrame:
+    """Of each group its first and last seq, and its lowest and highest EID."""
     eids = F.transform(F.array_sort(F.arrays_zip("seq", "eid")), lambda pair: pair["eid"])
-    groups = sent.select(*LINK, F.array_min("seq").alias("first"), eids.alias("eids"))
-    edges = groups.select(
+    ends = F.array_min("seq").alias("first"), F.array_max("seq").alias("last")
+    groups = sent.select(*LINK, "offset", *ends, eids.alias("eids"))
+    return groups.select(
         *LINK,
+        "offset",
         "first",
+        "last",
         (F.array_sort("eids") == F.col("eids")).alias("rising"),
         F.array_min("eids").alias("lowest"),
         F.array_max("eids").alias("highest"),
     )
-    before = Window.partitionBy(*LINK).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
-    passed = edges.withColumn("passed", F.max("highest").over(before))
-    return passed.where(~F.col("rising") | (F.col("lowest") < F.col("passed"))).select(*LINK).distinct()
+
+
+def edges(groups: DataFrame) -> DataFrame:
+    """Partial aggregates: of each link and store from where to where its groups go, and whether they are `in_order`.
+    Those of transactions are among them: what is in order with them is so without them."""
+    stored = groups.where((F.col("direction") == "publish") & (F.col("answer") == "stored") & (F.size("seq") > 0))
+    passed = _edges(stored).withColumn("passed", F.max("highest").over(_before()))
+    behind = F.col("passed").isNull() | (F.col("lowest") >= F.col("passed"))
+    return passed.groupBy(*LINK).agg(
+        F.min("first").alias("first"),
+        F.max("last").alias("last"),
+        F.min("lowest").alias("lowest"),
+        F.max("highest").alias("highest"),
+        F.bool_and(F.coalesce(F.col("rising") & behind, F.lit(False))).alias("in_order"),
+        F.min("offset").alias("offset_first"),
+        F.max("offset").alias("offset_last"),
+    )
+
+
+def doubtful(edges: DataFrame) -> DataFrame:
+    """The links that may have a regression, with all their partial aggregates: more than have one, and none less."""
+    before = edges.withColumns({"passed": F.max("highest").over(_before()), "reached": F.max("last").over(_before())})
+    behind = F.col("passed").isNull() | ((F.col("lowest") >= F.col("passed")) & (F.col("first") > F.col("reached")))
+    wrong = before.where(~(F.col("in_order") & F.coalesce(behind, F.lit(False)))).select(*LINK).distinct()
+    return edges.join(wrong, list(LINK), "left_semi")

@@ -32,6 +32,16 @@ def tallies(groups: DataFrame, since: int, until: int) -> DataFrame:
     )
 
 
+def added(partials: DataFrame) -> DataFrame:
+    """Several tallies as one."""
+    return partials.groupBy(*KEYS, "inside").agg(
+        F.sum("count").alias("count"),
+        F.min("at_first").alias("at_first"),
+        F.max("at_last").alias("at_last"),
+        F.min("example").alias("example"),
+    )
+
+
 def judged(tallied: DataFrame, cells: DataFrame) -> DataFrame:
     """Adds `mismatch`: what differs from the active rules, null when nothing does or the cell is not known
     (`model.tally.unknown_cells`)."""

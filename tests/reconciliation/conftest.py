@@ -63,12 +63,12 @@ def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     """Judge a realm with the shared session; all else as the command does it."""
 
     def run(realm: Realm, window: Window | None = None, out: Path | None = None, now_us: int | None = None,
-            state: Path | Folder | None = None) -> Result:  # fmt: skip
-        """`out`: where an earlier one has left its landing; `state`: how far it came."""
+            state: Path | Folder | None = None, sums: bool = False) -> Result:  # fmt: skip
+        """`out`: where an earlier one has left its landing; `state`: how far it came; `sums`: as `--sums`."""
         kept = LocalFolder(state) if isinstance(state, Path) else state
         out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
         extent = landing.extent_of(realm)
-        code = commands.run(session, realm, extent, window or Window(), LocalFolder(out), text, now_us, kept)
+        code = commands.run(session, realm, extent, window or Window(), LocalFolder(out), text, now_us, kept, sums=sums)
         session.catalog.clearCache()
         return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)
 

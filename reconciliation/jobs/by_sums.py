@@ -1,0 +1,133 @@
+"""The same answers from the partial aggregates of all links, and from the rows of the few blocks that need them.
+
+A block needs its rows where the accounts disagree in it, where a threshold cuts through it, or where something in it
+has to be named. Whatever else is not plain is not answered: RowsNeededError, and all rows are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reconciliation.jobs.evidence import Fates
+from reconciliation.model import run_sums, schemas
+from reconciliation.model.acts import Act
+from reconciliation.model.ranges import NO_END, Extent, Kind
+from reconciliation.model.run_sums import RowsNeededError
+from reconciliation.model.runs import Numbering
+from reconciliation.model.window import Window
+from reconciliation.model.withdrawn import merged
+from reconciliation.read.catalog import Catalog
+from reconciliation.read.landing import Chain, Landed
+from reconciliation.read.standing import Mention
+from reconciliation.transforms import added, blocks, frames, tallies
+from reconciliation.transforms import runs as run_transforms
+
+BLOCKS_MAX = 1_000
+"""More are not looked at one by one: then all rows are read."""
+
+
+def check(extent: Extent, catalog: Catalog, window: Window) -> None:
+    """Raises RowsNeededError where it is known at once that the partial aggregates cannot tell."""
+    reasons = {
+        "only a part of the time is asked for": window != Window(),
+        "some records could not be read": bool(extent.unread),
+        "a node's topic was there before it": catalog.has_adopted,
+        "the evidence does not begin at its beginning": bool(catalog.outcomes_first or catalog.journal_first),
+        "a store does not begin at its beginning": any(catalog.first_kept.values()),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise RowsNeededError(reason)
+
+
+class BySums:
+    """`sums`: `schemas.SUMS`, of all links."""
+
+    def __init__(self, spark: SparkSession, landed: Landed, chain: Chain, catalog: Catalog, sums: DataFrame) -> None:
+        self._spark, self._landed, self._chain, self._catalog, self._sums = spark, landed, chain, catalog, sums
+
+    def numberings(self, before: int, hidden_from: int, young: int) -> list[Numbering]:
+        if hidden_from != NO_END:
+            raise RowsNeededError("some of the journal could not be read")
+        notes = run_transforms.added_notes(added.partials(self._sums, "notes"), before, young).collect()
+        parts = added.partials(self._sums, "runs").collect()
+        return run_sums.added(parts, {row["run"]: row for row in notes})
+
+    def holes(self, numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]:
+        if since is not None or any(log.has_holes(since) for log in numberings):
+            raise RowsNeededError("records are missing")
+        return []
+
+    def acts(self) -> list[Act]:
+        return [Act.of(row) for row in added.acts(self._sums).collect()]
+
+    def mentions(self, begun: DataFrame | None) -> list[Mention]:
+        rows = added.mentions(self._sums, begun).collect()
+        if any(row["cut"] for row in rows):
+            raise RowsNeededError("a durable was made again")
+        return [Mention(row["store"], row["durable"], row["node"], row["last"], row["ended"]) for row in rows]
+
+    def tallied(self, tables: frames.Small, window: Window, since: int | None) -> DataFrame:
+        return tallies.added(added.partials(self._sums, "tallies"))
+
+    def deliveries(
+        self, tables: frames.Small, nodes: DataFrame, since: int | None
+    ) -> tuple[frames.Accounts, DataFrame]:
+        if nodes.where(F.col("standing") == "unseen").take(1):
+            raise RowsNeededError("a store could not be read")
+        if tables.voids is not None and added.void(self._sums, tables.voids).take(1):
+            raise RowsNeededError("some ends in the journal do not count any more")
+        rows = self._few(added.doubtful_blocks(self._sums, tables.runs, nodes, tables.cells), "run", "block")
+        doubtful = F.broadcast(frames.local_table(self._spark, rows, schemas.BLOCKS))
+        accounts = self._accounts(added.places_of_blocks(self._sums, nodes, doubtful), tables, nodes)
+        everything = accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
+        return accounts, blocks.within(everything, doubtful)
+
+    def event_blocks(self, accounts: frames.Accounts, tables: frames.Small, nodes: DataFrame) -> DataFrame:
+        return added.event_blocks(self._sums, nodes, tables.beginnings)
+
+    def end_blocks(self, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
+        return added.end_blocks(self._sums)
+
+    def events_and_ends(
+        self, accounts: frames.Accounts, states: DataFrame, tables: frames.Small, nodes: DataFrame
+    ) -> frames.Accounts:
+        suspect = states.where(F.col("kind") == "suspect").select("store", "block")
+        wanted = suspect.unionByName(added.blocks_with_reasons(self._sums)).distinct()
+        rows = self._few(wanted, "store", "block")
+        doubtful = F.broadcast(frames.local_table(self._spark, rows, schemas.PLACES))
+        places = added.places_of_eids(self._sums, nodes, doubtful).unionByName(added.places_of_links(self._sums))
+        return self._accounts(places, tables, nodes)
+
+    def copies(self, accounts: frames.Accounts, nodes: DataFrame) -> DataFrame:
+        return added.copies(self._sums, nodes)
+
+    def differing_copies(self, accounts: frames.Accounts, stores: DataFrame) -> DataFrame:
+        raise RowsNeededError("copies differ from what the journal tells")
+
+    def check(self, counts: Fates) -> None:
+        if any(fates.get("skipped") for fates in counts.values()):
+            raise RowsNeededError("events below a mark have no end")
+
+    def _few(self, wanted: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+        rows = [tuple(row[name] for name in columns) for row in wanted.take(BLOCKS_MAX + 1)]
+        if len(rows) > BLOCKS_MAX or any(None in row for row in rows):
+            raise RowsNeededError("too much has to be looked at")
+        return rows
+
+    def _accounts(self, places: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
+        """From the rows of these places alone."""
+        spans: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        for row in places.distinct().collect():
+            spans.setdefault((row["topic"], row["partition"]), []).append((row["offset_first"], row["offset_last"]))
+        stretches = {place: merged(ranges) for place, ranges in spans.items()}
+
+        def of_places(kind: Kind) -> DataFrame:
+            return frames.records_at(self._spark, self._landed, self._chain, kind, stretches)
+
+        records = frames.decoded(of_places)
+        return frames.accounts(self._spark, self._landed.extent, records, tables, nodes, self._catalog, None)

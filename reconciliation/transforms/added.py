@@ -1,0 +1,207 @@
+"""The partial aggregates of all links added up (`transforms.sums`): the numbers that the rows themselves give.
+
+Where a threshold cuts through what one partial aggregate covers, its block is *doubtful* as one is that disagrees: its
+rows are read, and judged as rows. `sums`: `schemas.SUMS`, those that count.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from reconciliation.model.tally import TERMINAL
+from reconciliation.transforms import blocks, claims, durables, frames, send_order
+from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
+
+_PLACE = ("topic", "partition", "offset_first", "offset_last")
+
+
+def partials(sums: DataFrame, name: str) -> DataFrame:
+    """Those of one kind."""
+    return sums.where(F.col("sum") == name)
+
+
+def acts(sums: DataFrame) -> DataFrame:
+    """As `decode.acts` has them."""
+    return (
+        partials(sums, "acts")
+        .groupBy("store", "durable", "operation", "cause", "offset", "first", "last")
+        .agg(
+            F.max("node").alias("node"),
+            F.min("lowest").alias("lowest"),
+            F.max("highest").alias("highest"),
+            F.sum("count").alias("count"),
+            F.min("at").alias("at"),
+            F.min_by("run", F.struct("at", "run")).alias("run"),
+        )
+    )
+
+
+def mentions(sums: DataFrame, begun: DataFrame | None) -> DataFrame:
+    """As `decode.mentions` has them; `cut`: a durable began between two entries that one partial aggregate is of."""
+    spoken_of = partials(sums, "mentions").select(
+        "store", "durable", "node", "last", "ended", "offset_first", "offset_last"
+    )
+    counts, cut = F.lit(True), F.lit(False)
+    if begun is not None:
+        spoken_of = spoken_of.join(F.broadcast(begun), ["store", "durable"], "left")
+        counts = F.coalesce(F.col("offset_last") < F.col("journal"), F.lit(True))
+        cut = F.coalesce(F.col("offset_first") < F.col("journal"), F.lit(False)) & ~counts
+    return spoken_of.groupBy("store", "durable").agg(
+        F.max("node").alias("node"),
+        F.max(F.when(counts, F.col("last"))).alias("last"),
+        F.max(F.when(counts, F.col("ended"))).alias("ended"),
+        F.bool_or(cut).alias("cut"),
+    )
+
+
+def _of_stores(sums: DataFrame, name: str, nodes: DataFrame) -> DataFrame:
+    """Of events: with the stores that were read."""
+    stores = nodes.where(F.col("standing") == "read").select("topic", "partition", "store")
+    return partials(sums, name).drop("store").join(F.broadcast(stores), ["topic", "partition"], "inner")
+
+
+def event_blocks(sums: DataFrame, nodes: DataFrame, beginnings: DataFrame) -> DataFrame:
+    """As `durables.event_blocks` has them."""
+    based = _of_stores(sums, "event_blocks", nodes).join(F.broadcast(beginnings), "run", "left")
+    return based.groupBy("store", "block").agg(
+        F.sum("count").alias("events"), F.bit_xor("xor").alias("events_xor"), F.max("began").alias("began")
+    )
+
+
+def end_blocks(sums: DataFrame) -> DataFrame:
+    """As `durables.end_blocks` has them, where nothing is void."""
+    ends = partials(sums, "end_blocks").where(~F.col("returned"))
+    return ends.groupBy("store", "durable", "block").agg(
+        F.sum("count").alias("ends"),
+        F.bit_xor("xor").alias("ends_xor"),
+        F.min("offset_first").alias("first_end"),
+        *(F.sum(name).alias(name) for name in durables.WAYS.values()),
+    )
+
+
+def void(sums: DataFrame, voids: DataFrame) -> DataFrame:
+    """The ends of which some may be void."""
+    ends = partials(sums, "end_blocks").where(~F.col("returned"))
+    ends = ends.withColumnsRenamed({"offset_first": "earliest", "eid_last": "highest_eid"})
+    of_durables = voids.withColumnRenamed("eid", "from_eid")
+    reached = (F.col("earliest") < F.col("before")) & (F.col("highest_eid") >= F.col("from_eid"))
+    return ends.join(F.broadcast(of_durables), ["store", "durable"], "inner").where(reached).select("store", "durable")
+
+
+def copies(sums: DataFrame, nodes: DataFrame) -> DataFrame:
+    """As `copies.compared` has them."""
+    noted = partials(sums, "copied").select("store", "count", "xor", F.lit(True).alias("noted"))
+    there = _of_stores(sums, "held", nodes).select("store", "count", "xor", F.lit(False).alias("noted"))
+    is_noted = F.col("noted")
+    counted = (
+        noted.unionByName(there)
+        .groupBy("store")
+        .agg(
+            F.sum(F.when(is_noted, F.col("count")).otherwise(0)).alias("recorded"),
+            F.sum(F.when(is_noted, F.lit(0)).otherwise(F.col("count"))).alias("held"),
+            F.bit_xor(F.when(is_noted, F.col("xor"))).alias("recorded_xor"),
+            F.bit_xor(F.when(~is_noted, F.col("xor"))).alias("held_xor"),
+        )
+    )
+    same = (F.col("recorded") == F.col("held")) & F.col("recorded_xor").eqNullSafe(F.col("held_xor"))
+    return counted.select("store", "recorded", "held", same.alias("same"))
+
+
+def doubtful_blocks(sums: DataFrame, runs: DataFrame, nodes: DataFrame, cells: DataFrame) -> DataFrame:
+    """(run, block): all that `blocks.suspects` would find, and those that the last `low` of their run cuts."""
+    answered = claims.named(frames.with_facts(partials(sums, "claims"), cells), nodes)
+    parts = [_differing(answered, sums, nodes), _incomplete(answered, runs)]
+    return reduce(DataFrame.unionByName, parts).distinct()
+
+
+def _differing(answered: DataFrame, sums: DataFrame, nodes: DataFrame) -> DataFrame:
+    """What is claimed beside what is there, by store and durable, and by what became of it."""
+    what = F.col("what")
+    ended = F.concat_ws(" ", F.lit("journal"), what)
+    word = F.when(what.isin(*STORED), F.lit("event")).when(what.isin(*TERMINAL, *RETURNED), ended)
+    of_journal = partials(sums, "ends")
+    counted = (F.col("operation") == "return") & (F.col("failed") == 1)
+    journalled = F.concat_ws(" ", F.lit("journal"), "operation", F.when(counted, F.lit("failed")))
+    nothing = F.lit(None).cast("string")
+    sides = [
+        _side(answered.withColumn("word", word), F.when(F.col("word") != "event", F.col("durable")), is_claim=True),
+        _side(_foreign_named(sums, nodes).withColumn("word", F.lit("event")), nothing, is_claim=False),
+        _side(of_journal.withColumn("word", journalled), F.col("durable"), is_claim=False),
+    ]
+    is_claim = F.col("is_claim")
+    pairs = (
+        reduce(DataFrame.unionByName, sides)
+        .groupBy("run", "block", "store", "durable", "word")
+        .agg(
+            F.sum(F.when(is_claim, F.col("count")).otherwise(0)).alias("claims"),
+            F.sum(F.when(is_claim, F.lit(0)).otherwise(F.col("count"))).alias("facts"),
+            F.bit_xor(F.when(is_claim, F.col("xor"))).alias("claims_xor"),
+            F.bit_xor(F.when(~is_claim, F.col("xor"))).alias("facts_xor"),
+        )
+    )
+    same = (F.col("claims") == F.col("facts")) & F.col("claims_xor").eqNullSafe(F.col("facts_xor"))
+    return pairs.where(~same).select("run", "block")
+
+
+def _side(rows: DataFrame, durable: Column, *, is_claim: bool) -> DataFrame:
+    named = rows.where(F.col("word").isNotNull())
+    return named.select("run", "block", "store", durable.alias("durable"), "word", "count", "xor",
+                        F.lit(is_claim).alias("is_claim"))  # fmt: skip
+
+
+def _foreign_named(sums: DataFrame, nodes: DataFrame) -> DataFrame:
+    """Events under the run of their key, as `claims.stored_events` has them."""
+    run = F.coalesce("run", F.concat_ws(" ", F.lit(FOREIGN), "store"))
+    return _of_stores(sums, "events", nodes).withColumn("run", run)
+
+
+def _incomplete(answered: DataFrame, runs: DataFrame) -> DataFrame:
+    """Blocks below a run's `low` that have not one claim of each seq, blocks that it cuts, and unknown answers."""
+    columns = ("count", "places", "squares", "seq_first", "seq_last")
+    claimed = answered.select("run", "block", *columns, F.col("what").endswith("unknown").alias("unknown"))
+    due = blocks.expected(runs).select("run", blocks.block_of("seq"))
+    rows = claimed.unionByName(due, allowMissingColumns=True)
+    rows = rows.join(F.broadcast(runs.select("run", "low", "base")), "run", "left")
+    below = F.col("seq_last") < F.col("low")
+    cut = (F.col("seq_first") < F.col("low")) & ~below
+    summed = rows.groupBy("run", "block").agg(
+        F.max("low").alias("low"),
+        F.max("base").alias("base"),
+        F.coalesce(F.sum(F.when(below, F.col("count"))), F.lit(0)).alias("records"),
+        F.sum(F.when(below, F.col("places"))).alias("places"),
+        F.sum(F.when(below, F.col("squares"))).alias("squares"),
+        F.bool_or(F.coalesce(cut | F.col("unknown"), F.lit(False))).alias("doubtful"),
+    )
+    return summed.where(blocks.incomplete() | F.col("doubtful")).select("run", "block")
+
+
+def places_of_blocks(sums: DataFrame, nodes: DataFrame, doubtful: DataFrame) -> DataFrame:
+    """(topic, partition, offset_first, offset_last): where the rows of these blocks of seqs are."""
+    columns = ("run", "block", *_PLACE)
+    frames_of = [partials(sums, name).select(*columns) for name in ("claims", "ends")]
+    rows = reduce(DataFrame.unionByName, [*frames_of, _foreign_named(sums, nodes).select(*columns)])
+    return rows.join(doubtful, ["run", "block"], "left_semi").select(*_PLACE)
+
+
+def places_of_eids(sums: DataFrame, nodes: DataFrame, doubtful: DataFrame) -> DataFrame:
+    """The same, of blocks of EIDs: store, block."""
+    columns = ("store", "block", *_PLACE)
+    rows = partials(sums, "end_blocks").select(*columns)
+    rows = rows.unionByName(_of_stores(sums, "event_blocks", nodes).select(*columns))
+    return rows.join(doubtful, ["store", "block"], "left_semi").select(*_PLACE)
+
+
+def places_of_links(sums: DataFrame) -> DataFrame:
+    """The same, of links whose events may not be in the order in which they were sent."""
+    edges = partials(sums, "edges").withColumnRenamed("sender", "link_number")
+    return send_order.doubtful(edges.drop("link").withColumnRenamed("link_number", "link")).select(*_PLACE)
+
+
+def blocks_with_reasons(sums: DataFrame) -> DataFrame:
+    """Blocks of EIDs with returns, or with ends that need a reason in the event."""
+    ends = partials(sums, "end_blocks")
+    wanted = F.col("returned") | (F.col("expired") > 0) | (F.col("filtered") > 0)
+    return ends.where(wanted).select("store", "block")

@@ -1,0 +1,105 @@
+"""Days in a row are judged from the partial aggregates of their increments, and as all rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from native_backend.nodes.node import Node
+from reconciliation.model.window import Window
+from tests.reconciliation import odd_realm, planting
+from tests.reconciliation.conftest import Reconcile, Result
+from tests.reconciliation.cut_world import cut_world
+from tests.reconciliation.days import Days, said
+from tests.reconciliation.realms import made
+from tests.reconciliation.world import START_US, GatewayRun, Sent, World
+
+BY_SUMS = "Judged from the sums of its increments."
+BY_ROWS = "Judged from all rows, not from sums: "
+
+
+@pytest.fixture
+def days(tmp_path: Path, reconcile: Reconcile) -> Days:
+    return Days(tmp_path, reconcile, None)
+
+
+def test_days_in_a_row_are_judged_by_sums(days: Days, reconcile: Reconcile) -> None:
+    days.add(2)
+    assert BY_SUMS in days.judged(sums=True).text
+    days.add(1)
+    result = days.judged(sums=True)
+    assert BY_SUMS in result.text
+    assert said(result) == said(reconcile(days.realm))
+
+
+def test_where_sums_cannot_tell_the_rows_do(days: Days, reconcile: Reconcile) -> None:
+    days.add(1)
+    days.judged()  # keeps none
+    days.add(1)
+    result = days.judged(sums=True)
+    assert f"{BY_ROWS}some links have no sums of this auditor." in result.text
+    part = days.judged(sums=True, window=Window(since=START_US))
+    assert f"{BY_ROWS}only a part of the time is asked for." in part.text
+    assert said(result) == said(reconcile(days.realm))
+
+
+def _lost(days: Days) -> None:
+    """The last event of the last day, which is not acknowledged yet."""
+    planting.edit(days.realm.path or Path(), days.topic, lambda rows: rows[:-1])
+
+
+def _of_no_gateway(days: Days) -> None:
+    """An event that a stranger wrote."""
+    planting.edit(days.realm.path or Path(), days.topic, lambda rows: [*rows, (rows[-1][0] + 1, b"stranger", b"x")])
+
+
+@pytest.mark.parametrize("plant", [_lost, _of_no_gateway])
+def test_what_is_wrong_in_the_last_day_is_found(
+    plant: Callable[[Days], None], days: Days, reconcile: Reconcile
+) -> None:
+    days.add(2)
+    days.judged(sums=True)
+    days.add(1)
+    plant(days)
+    result = days.judged(sums=True)
+    assert result.code == 1, result.text
+    assert said(result) == said(reconcile(days.realm))
+
+
+def test_what_was_left_on_an_earlier_day_is_ended_twice(days: Days, reconcile: Reconcile) -> None:
+    """Its event and its first end are in another increment than its second end."""
+    left: list[Sent] = []
+
+    def first(world: World, run: GatewayRun, orders: Node) -> None:
+        left.extend(run.publish(orders, 2))
+        run.turn()
+        run.settle(orders, left[:1], "accepted")
+        run.turn()
+        run.attest()
+
+    def again(world: World, run: GatewayRun, orders: Node) -> None:
+        run.settle(orders, left, "accepted")
+        run.turn()
+        run.attest()
+
+    days.add(1, first)
+    assert BY_SUMS in days.judged(sums=True).text
+    days.add(1, again)
+    result = days.judged(sums=True)
+    assert result.classes().get("A4"), result.text
+    assert said(result) == said(reconcile(days.realm))
+
+
+def test_a_realm_with_much_that_is_odd_is_judged_by_sums(
+    request: pytest.FixtureRequest, tmp_path: Path, reconcile: Reconcile
+) -> None:
+    place, state, results = made("embedded", request, tmp_path / "realm"), tmp_path / "state", list[Result]()
+    with cut_world(
+        place.realm, lambda: results.append(reconcile(place.realm, state=state, sums=True)), [9, 23]
+    ) as world:
+        odd_realm.fill(world)
+    results.append(reconcile(place.realm, state=state, sums=True))
+    assert [BY_SUMS in result.text for result in results] == [True] * 3
+    assert said(results[-1]) == said(reconcile(place.realm))
