@@ -95,19 +95,21 @@ def copies(sums: DataFrame, nodes: DataFrame) -> DataFrame:
     """As `copies.compared` has them."""
     noted = partials(sums, "copied").select("store", "count", "xor", F.lit(True).alias("noted"))
     there = _of_stores(sums, "held", nodes).select("store", "count", "xor", F.lit(False).alias("noted"))
-    is_noted = F.col("noted")
-    counted = (
-        noted.unionByName(there)
-        .groupBy("store")
-        .agg(
-            F.sum(F.when(is_noted, F.col("count")).otherwise(0)).alias("recorded"),
-            F.sum(F.when(is_noted, F.lit(0)).otherwise(F.col("count"))).alias("held"),
-            F.bit_xor(F.when(is_noted, F.col("xor"))).alias("recorded_xor"),
-            F.bit_xor(F.when(~is_noted, F.col("xor"))).alias("held_xor"),
-        )
+    compared = _sides_compared(noted.unionByName(there), "noted", "store")
+    return compared.select("store", F.col("first_count").alias("recorded"), F.col("second_count").alias("held"), "same")
+
+
+def _sides_compared(rows: DataFrame, is_first: str, *keys: str) -> DataFrame:
+    """By `keys`: the counts of both sides, and whether they are the `same`. `is_first`: which side a row is of."""
+    first = F.col(is_first)
+    summed = rows.groupBy(*keys).agg(
+        F.sum(F.when(first, F.col("count")).otherwise(0)).alias("first_count"),
+        F.sum(F.when(first, F.lit(0)).otherwise(F.col("count"))).alias("second_count"),
+        F.bit_xor(F.when(first, F.col("xor"))).alias("first_xor"),
+        F.bit_xor(F.when(~first, F.col("xor"))).alias("second_xor"),
     )
-    same = (F.col("recorded") == F.col("held")) & F.col("recorded_xor").eqNullSafe(F.col("held_xor"))
-    return counted.select("store", "recorded", "held", same.alias("same"))
+    same_rows = F.col("first_xor").eqNullSafe(F.col("second_xor"))
+    return summed.withColumn("same", (F.col("first_count") == F.col("second_count")) & same_rows)
 
 
 def doubtful_blocks(sums: DataFrame, runs: DataFrame, nodes: DataFrame, cells: DataFrame) -> DataFrame:
@@ -131,19 +133,10 @@ def _differing(answered: DataFrame, sums: DataFrame, nodes: DataFrame) -> DataFr
         _side(_foreign_named(sums, nodes).withColumn("word", F.lit("event")), nothing, is_claim=False),
         _side(of_journal.withColumn("word", journalled), F.col("durable"), is_claim=False),
     ]
-    is_claim = F.col("is_claim")
-    pairs = (
-        reduce(DataFrame.unionByName, sides)
-        .groupBy("run", "block", "store", "durable", "word")
-        .agg(
-            F.sum(F.when(is_claim, F.col("count")).otherwise(0)).alias("claims"),
-            F.sum(F.when(is_claim, F.lit(0)).otherwise(F.col("count"))).alias("facts"),
-            F.bit_xor(F.when(is_claim, F.col("xor"))).alias("claims_xor"),
-            F.bit_xor(F.when(~is_claim, F.col("xor"))).alias("facts_xor"),
-        )
+    pairs = _sides_compared(
+        reduce(DataFrame.unionByName, sides), "is_claim", "run", "block", "store", "durable", "word"
     )
-    same = (F.col("claims") == F.col("facts")) & F.col("claims_xor").eqNullSafe(F.col("facts_xor"))
-    return pairs.where(~same).select("run", "block")
+    return pairs.where(~F.col("same")).select("run", "block")
 
 
 def _side(rows: DataFrame, durable: Column, *, is_claim: bool) -> DataFrame:
