@@ -1,6 +1,6 @@
 """What a console beside a gateway costs the peers: the 99th percentile of accept, with no console, one that is killed,
-one that hangs (SIGSTOP), one that is asked 50 pages a second, and one that is asked and runs when nothing else wants
-its core (`chrt --idle 0`).
+one that hangs (SIGSTOP), one that is asked 50 pages a second, and one that is asked and does not give way
+(`--keep-priority`).
 
     python -m bench.console_beside [--repeat 9] [--seconds 4] [--rate 2000] [--record]
 
@@ -45,8 +45,7 @@ ASKERS = 10
 ALLOWED = 1.05
 WARM_S = 3.0
 FIGURES = ("p50_us", "p99_us", "cpu_us", "foreign_cpu")
-CASES = ("none", "killed", "hung", "asked", "idle")
-_IDLE = ("chrt", "--idle", "0")
+CASES = ("none", "killed", "hung", "asked", "kept")
 
 
 class Asking:
@@ -87,10 +86,10 @@ def beside(case: str, url: str, directory: Path, report: dict[str, Any]) -> Iter
     if case == "none":
         yield
         return
-    console = start_console(directory, "--gateway", url, before=_IDLE if case == "idle" else ())
+    console = start_console(directory, "--gateway", url, gives_way=case != "kept")
     try:
         console.until("/", "ready")
-        if case in ("asked", "idle"):
+        if case in ("asked", "kept"):
             with Asking(console) as asking:
                 began = time.monotonic()
                 yield
@@ -149,7 +148,7 @@ def lines_of(samples: list[dict[str, Any]]) -> list[str]:
         p50, p99, cpu, foreign = (median(sample[key] for sample in mine) for key in FIGURES)
         pages = (
             f", {median(turn['pages_a_second'] for turn in mine):.0f} pages a second"
-            if case in ("asked", "idle")
+            if case in ("asked", "kept")
             else ""
         )
         met = "" if case == "none" else f", {p99 / none - 1:+.1%}: {'met' if p99 <= none * ALLOWED else 'NOT met'}"

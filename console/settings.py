@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -35,7 +36,7 @@ class Settings:
     """`users` None: there is no login. `groups`: whose members may log in; none: every user. `mappings` None: the
     shipped tables.
     `config`: the configuration of the realm, for commands that read it. `actions`: users may
-    have it changed, as the grants allow."""
+    have it changed, as the grants allow. `keep_priority`: it never gives way."""
 
     gateways: tuple[str, ...]
     reports: tuple[Path, ...]
@@ -48,6 +49,12 @@ class Settings:
     realm: str
     config: Path | None = None
     actions: bool = False
+    keep_priority: bool = False
+
+    @property
+    def gives_way(self) -> bool:
+        """A gateway that it shows is on this machine."""
+        return not self.keep_priority and any(_is_here(urlsplit(url).hostname or "") for url in self.gateways)
 
     @property
     def secure(self) -> bool:
@@ -79,6 +86,7 @@ def read_settings(argv: Sequence[str]) -> Settings:
         realm=gateway.realm.prefix if gateway is not None else "",
         config=arguments.config.absolute() if arguments.config is not None else None,
         actions=arguments.actions,
+        keep_priority=arguments.keep_priority,
     )
     _check_actions(settings, gateway)
     _check_exposure(settings, arguments)
@@ -94,8 +102,16 @@ def _fill(arguments: argparse.Namespace, console: ConsoleSettings) -> None:
     arguments.group = arguments.group or console.groups
     arguments.tls_certificate = arguments.tls_certificate or console.certificate
     arguments.tls_key = arguments.tls_key or console.key
-    for name in ("actions", "without_login", "without_tls"):
+    for name in ("actions", "without_login", "without_tls", "keep_priority"):
         setattr(arguments, name, getattr(arguments, name) or getattr(console, name))
+
+
+def _is_here(host: str) -> bool:
+    """Names are not resolved: only `localhost` is known to be this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _asks_who(arguments: argparse.Namespace, host: str) -> bool:
@@ -227,4 +243,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--without-login", action="store_true", help="let in everyone who can connect")
     parser.add_argument("--without-tls", action="store_true", help="allow http:// beyond loopback")
+    parser.add_argument(
+        "--keep-priority", action="store_true", help="do not give way to a gateway on the same machine when it is busy"
+    )
     return parser

@@ -14,6 +14,7 @@ from typing import Final
 
 from console.limits import ANSWER_BYTES, COMMANDS_WAITING, READ_TIMEOUT_S
 from console.poll.fetch import NoAnswer
+from console.poll.priority import Foreground
 from gateway.verdict.answers import text
 
 _WORDS: Final = 4_096  # octets of what it complains of
@@ -21,10 +22,10 @@ _DONE: Final = 0
 
 
 class Commands:
-    """Those of one configuration."""
+    """Those of one configuration. `foreground`: where they run if they must not give way with the console."""
 
-    def __init__(self, config: Path) -> None:
-        self._config = config
+    def __init__(self, config: Path, foreground: Foreground | None = None) -> None:
+        self._config, self._foreground = config, foreground
         self._turn = asyncio.Lock()
         self._waiting = 0
 
@@ -36,7 +37,8 @@ class Commands:
         self._waiting += 1
         try:
             async with self._turn:
-                return await self._run([*options, f"--config={self._config}", *marked], timeout_s)
+                work = self._run([*options, f"--config={self._config}", *marked], timeout_s)
+                return await (work if self._foreground is None else self._foreground.run(work))
         finally:
             self._waiting -= 1
 

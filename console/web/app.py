@@ -29,6 +29,7 @@ from console.pages.view import Document, View, frame
 from console.poll.commands import Commands
 from console.poll.history_reader import HISTORY, HistoryReader
 from console.poll.poller import Watch
+from console.poll.priority import Foreground
 from console.poll.realm_reader import READS_REALM, RealmReader
 from console.settings import Settings, SettingsError
 from console.web.actions import Actions
@@ -69,7 +70,7 @@ class Console:
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
         if settings.actions and settings.config is not None:
-            commands = Commands(settings.config)
+            commands = Commands(settings.config, Foreground() if settings.gives_way else None)
             actions = Actions(commands, self._login, settings.gateways, self._acting)
             routes.append(Route("/act", actions.page, methods=["GET", "POST"]))
         for path in PAGES:

@@ -9,6 +9,7 @@ import sys
 import uvicorn
 
 from console.limits import CONNECTIONS
+from console.poll.priority import give_way
 from console.settings import Settings
 from console.web.app import Console
 from gateway.config.listening import listening_socket
@@ -22,6 +23,8 @@ def serve(settings: Settings) -> None:
     """Returns when it was stopped. Raises OSError where it cannot listen, SettingsError."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     console = Console(settings, SystemClock())
+    if settings.gives_way:
+        give_way()
     address = f"{settings.host}:{settings.port}"
     listening = listening_socket(settings.host, settings.port, _BACKLOG, address)
     config = uvicorn.Config(
@@ -40,14 +43,17 @@ def serve(settings: Settings) -> None:
     )
     config.load()
     config.ssl = context(settings.tls) if settings.tls is not None else None  # uvicorn would ask for a password
+    server = uvicorn.Server(config)
+
+    def stopped(_number: int, _frame: object) -> None:
+        """Before uvicorn listens for signals: end. It raises them again when it has stopped: then all is done."""
+        if not server.should_exit:
+            raise SystemExit(0)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stopped)  # uvicorn raises the signal again when it has stopped
+        signal.signal(number, stopped)
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     sys.stdout.write(f"console at {'https' if settings.secure else 'http'}://{shown}:{port}\n")
     sys.stdout.flush()
-    uvicorn.Server(config).run(sockets=[listening])
-
-
-def _stopped(_number: int, _frame: object) -> None:
-    """It has stopped in order."""
+    server.run(sockets=[listening])

@@ -21,7 +21,8 @@ _PORT_MAX: Final = 65_535
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """`gateways`: none: the one of this configuration. `without_login`, `without_tls`: what is open is meant to be."""
+    """`gateways`: none: the one of this configuration. `without_login`, `without_tls`: what is open is meant to be.
+    `keep_priority`: it does not give way to a gateway on its machine."""
 
     listen: str = LISTEN
     gateways: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class ConsoleSettings:
     actions: bool = False
     without_login: bool = False
     without_tls: bool = False
+    keep_priority: bool = False
 
 
 def _listen(written: str) -> str | None:
@@ -90,6 +92,12 @@ CONSOLE_FIELDS: Final = (
     ),
     Field("console.without_login", boolean(True), False, "let in every client that can connect from elsewhere"),
     Field("console.without_tls", boolean(True), False, "allow `http://` beyond loopback, behind a proxy that has TLS"),
+    Field(
+        "console.keep_priority",
+        boolean(True),
+        False,
+        "compete with a gateway on the same machine for its cores; otherwise pages wait until a core is free",
+    ),
 )
 
 
@@ -111,4 +119,5 @@ def read_console(values: Mapping[str, Any], base: Path) -> ConsoleSettings:
         actions=values["console.actions"],
         without_login=values["console.without_login"],
         without_tls=values["console.without_tls"],
+        keep_priority=values["console.keep_priority"],
     )

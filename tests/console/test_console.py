@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from functools import partial
@@ -347,3 +349,18 @@ def test_it_ends_with_a_page_open(tmp_path: Path) -> None:
         with urllib.request.urlopen(f"{console.url}/stream?page=%2F", timeout=60) as stream:
             stream.readline()
             assert console.stop() == 0, console.log()
+
+
+BEFORE_IT_SERVES = """
+import os, signal, sys, uvicorn
+uvicorn.Server.run = lambda self, sockets: (signal.raise_signal(signal.SIGTERM), os._exit(9))
+from console.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_a_signal_that_comes_before_it_serves_ends_it() -> None:
+    """It was forgotten: systemd killed the console half a minute later."""
+    words = ["--listen", "http://127.0.0.1:0", "--gateway", "http://127.0.0.1:1", "--keep-priority"]
+    done = subprocess.run([sys.executable, "-c", BEFORE_IT_SERVES, *words], capture_output=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith(b"console at "), done

@@ -13,7 +13,7 @@ import ssl
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -100,12 +100,14 @@ class ConsoleProcess:
 
 
 def start_console(
-    directory: Path, *arguments: str, listen: str = "http://127.0.0.1:0", before: Sequence[str] = ()
+    directory: Path, *arguments: str, listen: str = "http://127.0.0.1:0", gives_way: bool = False
 ) -> ConsoleProcess:
-    """Return when it says where it listens. `before`: a command that starts it. Raises RuntimeError with its log."""
+    """Return when it says where it listens. `gives_way`: as it does by itself to a gateway of this machine; a suite
+    that keeps all cores busy would wait long. Raises RuntimeError with its log."""
     log_path = directory / "console.log"
     with log_path.open("a") as log:
-        command = [*before, str(REALMGATE), "console", "--listen", listen, *arguments]
+        priority = [] if gives_way else ["--keep-priority"]
+        command = [str(REALMGATE), "console", "--listen", listen, *priority, *arguments]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout is not None
     readable, _, _ = select.select([process.stdout], [], [], HANG_S)
