@@ -6,6 +6,7 @@ Everything blocks and raises `LogError`, or `NodeError` where what is asked cont
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -32,6 +33,7 @@ from native_backend.nodes.words import NodeKind
 
 _LOG = logging.getLogger(__name__)
 CONTROL_S = 10.0  # for one question to the log
+_LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def create_node(
     _refuse_clash(log, node, metadata)
     if kind == "queue":  # before the node's own record: who sees the node sees its durable
         earlier = _journal_end(log, prefix) if node.adopted else 0  # the topic may have been adopted before
-        starts = [log.control.bounds(node.topic, part.partition)[0] for part in node.parts]
+        starts = _first_eids(log, node, clock)
         durable = queue_durable(prefix, node, starts, earlier)
         log.control.put(realm_topic(prefix), durable_key(name, durable.name), encode_durable(durable, now_us))
     written = log.control.put(realm_topic(prefix), node_key(name), encode_node(node, now_us, metadata.position))
@@ -208,6 +210,18 @@ def _adopt(log: Log, prefix: str, bare: Node, topic: str) -> Node:
             f"topic {topic} has {known.partitions} partitions, not {properties.stores}: a node has them all"
         )
     return replace(bare, topic=topic, topic_id=known.id, store=store_id(known.id), properties=properties, adopted=True)
+
+
+def _first_eids(log: Log, node: Node, clock: Clock) -> list[int]:
+    """Of its stores. The topic may be new, and one broker of several may not know it yet."""
+    deadline_s = clock.monotonic_s() + CONTROL_S
+    while True:
+        try:
+            return [log.control.bounds(node.topic, part.partition)[0] for part in node.parts]
+        except LogError as error:
+            if error.failure.cause != "not-found" or clock.monotonic_s() >= deadline_s:
+                raise
+        time.sleep(_LOOK_S)
 
 
 def _journal_end(log: Log, prefix: str) -> int:
