@@ -4,9 +4,9 @@
 
 A realm of this machine, written through the log port: each day a gateway run of `--outcomes` deliveries in turns of
 256, on twenty queues; one event of a thousand stays in its queue until the next day. Measured are, each as a process of
-its own: one day alone; `--days` days at once; the day after, continued; and all of it without a state. Seconds and
-processor seconds of the command with its JVM. `--record` writes results/DATE-COMMIT-increments.json. Required: the day
-after costs at most 1.5 times one day alone.
+its own: one day alone; `--days` days at once; the day after, continued; both again with `--sums` and a state of their
+own; and all of it without a state. Seconds and processor seconds of the command with its JVM. `--record` writes
+results/DATE-COMMIT-increments.json. Required: the day after costs at most 1.5 times one day alone.
 """
 
 from __future__ import annotations
@@ -166,11 +166,12 @@ class Realm:
         run.turn(closed=1)
         run.note([{**NOTE, "runs": [[1, run.records, 0, 1]]}])
 
-    def reconciled(self, out: str, state: str = "") -> dict[str, float | str]:
-        """Seconds, processor seconds, and the verdict."""
+    def reconciled(self, out: str, state: str = "", *, sums: bool = False) -> dict[str, float | str]:
+        """Seconds, processor seconds, the verdict, and how it was judged."""
         command = [sys.executable, "-m", "reconciliation", "--config", str(self.directory / "realmgate.yaml"), "--out",
                    str(self.directory / out)]  # fmt: skip
         command += ["--state", str(self.directory / state)] if state else []
+        command += ["--sums"] if sums else []
         began = time.monotonic()
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             watch = threading.Thread(target=_watch, args=(process, used := dict[int, float]()))
@@ -182,7 +183,8 @@ class Realm:
         manifest = json.loads((self.directory / out / "manifest.json").read_bytes())
         steps = [line for line in errors.splitlines() if " of 6  " in line or line.endswith("done")]
         sys.stderr.write("\n".join([out, *steps, ""]))
-        return {"s": round(ended - began, 1), "cpu_s": round(sum(used.values()), 1), "verdict": manifest["verdict"]}
+        figures = {"s": round(ended - began, 1), "cpu_s": round(sum(used.values()), 1), "verdict": manifest["verdict"]}
+        return figures | ({"judged": output[output.index("Judged from") :].splitlines()[0]} if sums else {})
 
     def octets(self, state: str) -> int:
         return sum(file.stat().st_size for file in (self.directory / state / "links").rglob("*.parquet"))
@@ -209,18 +211,19 @@ def _children(pid: int) -> list[str]:
 def measured(directory: Path, outcomes: int, days: int) -> dict[str, Any]:
     with closing(Realm(directory / "one")) as realm:
         realm.add_day(outcomes)
-        day = realm.reconciled("out", "state")
+        costs = {"one_day": realm.reconciled("out", "state"), "one_day_sums": realm.reconciled("sums", "s", sums=True)}
     with closing(Realm(directory / "many")) as realm:
         for _ in range(days):
             realm.add_day(outcomes)
-        many = realm.reconciled("first", "state")
+        costs |= {"days": realm.reconciled("first", "state"), "days_sums": realm.reconciled("sums", "s", sums=True)}
         realm.add_day(outcomes)
-        after = realm.reconciled("after", "state")
-        whole = realm.reconciled("whole")
+        costs["day_after"] = realm.reconciled("after", "state")
+        costs["day_after_sums"] = realm.reconciled("after-sums", "s", sums=True)
+        costs["without_state"] = realm.reconciled("whole")
         octets = realm.octets("state") / (outcomes * (days + 1))
-    costs = {"one_day": day, "days": many, "day_after": after, "without_state": whole}
-    ratio = round(float(after["cpu_s"]) / float(day["cpu_s"]), 2)
-    return {**costs, "day_after_of_one_day": ratio, "required": REQUIRED, "octets_an_outcome": round(octets, 1)}
+    day = float(costs["one_day"]["cpu_s"])
+    ratios = {f"{name}_of_one_day": round(float(costs[name]["cpu_s"]) / day, 2) for name in costs if "after" in name}
+    return {**costs, **ratios, "required": REQUIRED, "octets_an_outcome": round(octets, 1)}
 
 
 def main() -> int:
