@@ -9,6 +9,7 @@ answer says. After a kill, what the source gives again and the last batches name
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +23,9 @@ from gateway.cli.drain.source import await_whole
 
 _BATCHES: Final = 4
 """A source that is killed can forget the acknowledgements of its last moments, so one batch is not enough."""
+
+_HELD_S: Final = 10.0
+_LOOK_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +54,15 @@ class Ledger:
         self.held: Delivery | None = None
 
     def begin(self, source: str, queue: str, targets: tuple[str, ...]) -> Record:
-        """The record that is there, or a new one."""
-        text = self.hold()
+        """The record that is there, or a new one. A drain that was killed holds it until its connection is gone."""
+        until_s = time.monotonic() + _HELD_S
+        while (text := self.hold()) is None and self._browsed():
+            if time.monotonic() >= until_s:
+                raise ClientProblem(
+                    f"{self._node}: its record is held by another drain of {queue}; wait until that one has ended"
+                )
+            self._peer.wait(lambda: False, _LOOK_S)
         record = Record(source, queue, targets) if text is None else _read(text, self._node)
-        if text is None and self._browsed():
-            raise ClientProblem(
-                f"{self._node}: its record is held by another drain of {queue}; wait until that one has ended"
-            )
         if (record.source, record.queue, record.targets) != (source, queue, targets):
             theirs = f"{record.queue} at {record.source} to {', '.join(record.targets)}"
             raise ClientProblem(f"{self._node} is the ledger of a drain of {theirs}; name another one with --ledger")

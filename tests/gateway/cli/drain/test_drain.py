@@ -16,12 +16,13 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from proton import Message
+from proton import Endpoint, Message
 
 from gateway.cli.client.connection import connected, receiver
 from gateway.cli.client.peer_address import PeerAddress
+from gateway.cli.drain import ledger
 from gateway.cli.drain.destination import Destination
-from gateway.cli.drain.ledger import Record
+from gateway.cli.drain.ledger import Ledger, Record
 from gateway.cli.drain.moved_message import moved_message
 from gateway.cli.drain.transaction import Rejected
 from gateway.cli.main import run
@@ -180,7 +181,33 @@ def test_a_message_that_does_not_arrive_is_seen_in_the_counts(
     assert code == 1 and output["differences"] == ["the destination counts 9 messages more than before, 10 were stored"]
 
 
-def test_one_drain_of_a_queue_at_a_time(old: GatewayProcess, new: GatewayProcess, drain: Any) -> None:
+def test_a_drain_waits_until_the_connection_of_one_that_was_killed_is_gone(
+    old: GatewayProcess, new: GatewayProcess, drain: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(old.address, "q.held", numbered(1))
+    assert drain("q.held")[0] == 0
+    browsed = Ledger._browsed
+    with connected(PeerAddress(f"amqp://{new.address}"), HANG_S) as other:
+        holder = receiver(other, "drain.q.held").link
+        holder.flow(1)
+        assert other.wait(lambda: holder.queued > 0, HANG_S)
+
+        def gone(self: Ledger) -> bool:
+            is_held = browsed(self)
+            holder.close()
+            assert other.wait(lambda: bool(holder.state & Endpoint.REMOTE_CLOSED), HANG_S)
+            return is_held
+
+        monkeypatch.setattr(Ledger, "_browsed", gone)
+        fill(old.address, "q.held", numbered(3)[1:])
+        code, output, err = drain("q.held")
+    assert (code, err, output["stored"], output["stored_in_all_runs"]) == (0, "", 2, 3)
+
+
+def test_one_drain_of_a_queue_at_a_time(
+    old: GatewayProcess, new: GatewayProcess, drain: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "_HELD_S", 0.2)
     fill(old.address, "q.twice", numbered(1))
     assert drain("q.twice")[0] == 0
     with connected(PeerAddress(f"amqp://{new.address}"), HANG_S) as other:
