@@ -21,10 +21,14 @@ def _match(pattern: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def specific_first(patterns: Sequence[str], address: str) -> list[str]:
-    """Those that match, the most specific one first."""
+    """Those that match, the most specific one first, in the order of Artemis 2.55 (`HierarchicalObjectRepository`)."""
     return sorted((pattern for pattern in patterns if matches(pattern, address)), key=_generality)
 
 
 def _generality(pattern: str) -> tuple[int, ...]:
-    """A word is more specific than `*`, that more than `#`, from left to right; a longer pattern than a shorter."""
-    return (*({"#": 2, "*": 1}.get(word, 0) for word in pattern.split(".")), 3)
+    """Words alone are more specific than any `*`, and that than any `#`. Of two with `#` the longer one is, of two with
+    `*` the one whose `*` is farther to the right."""
+    if "#" in pattern:
+        return 2, -len(pattern)
+    stars = [int(word == "*") for word in pattern.split(".")]
+    return (1, *stars, len(pattern)) if any(stars) else (0,)
