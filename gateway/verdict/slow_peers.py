@@ -15,7 +15,7 @@ from gateway.verdict.standing import Standing
 WAITS_S: Final = 5.0
 """While messages wait for it, a consumer that holds one for so long, or has no credit for so long, is named."""
 HELD_S: Final = 60.0
-"""The same of a consumer that holds one while none waits."""
+"""The same of a consumer that holds one, and settles none, while none waits."""
 QUEUE: Final = "queue"
 """The durable of a queue, in metrics."""
 
@@ -46,8 +46,8 @@ def standstill(row: Row, waits: bool) -> Standstill | None:
     if row["direction"] != "subscribe":
         return _unanswered(row, held_s) if row["node"] and held_s >= WAITS_S else None
     settled_s = row["last_outcome_s"]
-    is_idle = settled_s is None or settled_s >= WAITS_S
-    if held_s > HELD_S or (waits and is_idle and held_s >= WAITS_S):
+    idle_s = held_s if settled_s is None else min(held_s, settled_s)  # one that prefetches holds the last one for long
+    if idle_s > HELD_S or (waits and idle_s >= WAITS_S):
         return _holds(row, held_s)
     if waits and (held_s >= WAITS_S or without_s >= WAITS_S):
         return _slow(row, held_s, without_s)

@@ -32,6 +32,8 @@ def test_a_consumer_that_holds_events_while_others_wait() -> None:
     assert kind(oldest_unsettled_s=4.9) is None
     assert kind(waits=False, oldest_unsettled_s=59.0) is None, "it may be at work, and it delays no message"
     assert kind(waits=False, oldest_unsettled_s=61.0) == "held-unsettled"
+    assert kind(waits=False, oldest_unsettled_s=61.0, last_outcome_s=61.0) == "held-unsettled"
+    assert kind(waits=False, oldest_unsettled_s=100.0, last_outcome_s=0.1) is None, "it has prefetched a thousand"
 
 
 def test_a_consumer_that_settles_and_is_too_slow() -> None:
