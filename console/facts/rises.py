@@ -24,6 +24,7 @@ COUNTED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "deliveries": ("realmgate_deliveries_total", ("direction", "node", "outcome")),
     "rules": ("realmgate_rule_decisions_total", ("table", "rule")),
     "letters": ("realmgate_dead_letters_total", ("node", "cause")),
+    "transactions": ("realmgate_transactions_ended_total", ("end",)),
     "retries": ("realmgate_control_retries_total", ("code",)),
     "given_up": ("realmgate_control_retries_given_up_total", ("code",)),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -125,12 +126,13 @@ def _capacity(view: View) -> list[Document]:
 
 
 def _transactions(view: View) -> Document:
-    count = sum(
-        count_of_key for gateway in view.shown.of(view.gateways)
-        for key, count_of_key in gateway.rises.counts(view.now_us, view.shown.minutes).items()
-        if key[0] == "rules" and key[1] in ("committed", "coordinate")
-    )  # fmt: skip
-    return {"open": _sum(view, "transactions_open"), "held_bytes": _sum(view, "transaction_bytes"), "decided": count}
+    ended: Counter[str] = Counter()
+    for gateway in view.shown.of(view.gateways):
+        for key, count in gateway.rises.counts(view.now_us, view.shown.minutes).items():
+            if key[0] == "transactions":
+                ended[key[1]] += count
+    shown = {"open": _sum(view, "transactions_open"), "held_bytes": _sum(view, "transaction_bytes")}
+    return {**shown, "ended": dict(ended)}
 
 
 def _rules(view: View) -> list[Document]:

@@ -19,6 +19,7 @@ from gateway.admin.exposition import Family, histogram, single
 from gateway.admin.problems import Problem
 from gateway.config.limits import METRIC_DURABLES, METRIC_NODES, METRIC_PROBLEMS
 from gateway.evidence.counters import CLASSES, NO_CLASS, OTHER, TEMPORARY
+from gateway.transactions.transaction import ENDS
 from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics, known_sum, oldest
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def of_gateway(gateway: Gateway, ready: bool) -> Parts:
     yield single("realmgate_links", "gauge", "Links that are attached.", gateway.links)
     yield single("realmgate_links_limit", "gauge", "Limit of links.", limits.links)
     yield single("realmgate_transactions_open", "gauge", "Transactions declared and not ended.", gateway.transactions)
+    ended = [((end,), float(gateway.transactions_ended[end])) for end in ENDS]
+    yield Family("realmgate_transactions_ended", "counter", "Transactions by how they ended.", ("end",), ended)
     yield Family(
         "realmgate_deliveries",
         "counter",

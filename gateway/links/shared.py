@@ -65,6 +65,7 @@ class Shared:
         self.publishers: Publishers[Any] = Publishers()
         self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited
         self.transaction_bytes = 0  # of messages that they hold
+        self.transactions_ended: Counter[str] = Counter()  # by `transaction.ENDS`
         self.in_flight_bytes = 0
         self.accept_seconds = Durations()  # of messages, from the turn that read the transfer to the realm's answer
         self.settle_seconds = Durations()  # of deliveries, from the turn that read the disposition to its being stored

@@ -24,6 +24,8 @@ from native_backend.nodes.answers import Committed
 
 CREDIT: Final = 16  # requests that a client may have under way; most have one
 _YES_NO = ("no", "yes")
+_ENDS: Final = {"done": "committed", "indeterminate": "unknown"}
+"""By the realm's answer; after any other one the transaction is refused."""
 _COMMIT_TABLE_AXIS = ("unlisted", "agreed")
 
 
@@ -102,6 +104,8 @@ class CoordinatorLink(LinkOwner):
         else:
             self._answer(seq, then, detail)
             if then["native"] == "rollback" and transaction is not None:
+                ended = "rolled-back" if transaction.state == "open" else transaction.state
+                self._gateway.transactions_ended[ended] += 1
                 self._discharged(transaction)
                 transaction.roll_back()
             if then["class"] == "fatal":
@@ -170,6 +174,7 @@ class CoordinatorLink(LinkOwner):
         )
         if then["condition"]:
             self._gateway.outcomes.counters.error(decision, answer.answer, answer.native)
+        self._gateway.transactions_ended[_ENDS.get(answer.answer, "refused")] += 1
         answered = {"answer": answer.answer, "native": answer.native, "node": answer.node}
         self._gateway.outcomes.decisions.counted("commit", discharge.decision, decision, self.connection, **answered)
         self._answer(discharge.seq, then, detail)
@@ -184,6 +189,7 @@ class CoordinatorLink(LinkOwner):
     def ended(self, cause: str) -> None:
         """What was declared here and not discharged is rolled back (W-15). A commit under way goes on, unheard."""
         for transaction in list(self._transactions):
+            self._gateway.transactions_ended["abandoned"] += 1
             self._discharged(transaction)
             transaction.roll_back(cause)
 

@@ -8,7 +8,7 @@ Octets, counts, monotonic seconds. Source: seed 002; AMQP 1.0 part 4; semantics 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from gateway.links.partitioner import Part
 from gateway.links.shared import Shared
@@ -64,6 +64,10 @@ class Retirement(Protocol):
     def conclude(self, answer: CommitAnswer) -> None: ...
 
     def undo(self, cause: str = "lost") -> None: ...
+
+
+ENDS: Final = ("committed", "refused", "unknown", "rolled-back", "doomed", "torn", "expired", "abandoned")
+"""How transactions end. The last one: with their link or connection."""
 
 
 class Transaction:

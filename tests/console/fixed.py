@@ -25,6 +25,8 @@ realmgate_info{{profile="extended",realm="embedded",run="{RUN}",tables="{DIGEST}
 realmgate_connections 1.0
 realmgate_links 2.0
 realmgate_transactions_open 1.0
+realmgate_transactions_ended_total{{end="committed"}} 3.0
+realmgate_transactions_ended_total{{end="expired"}} 1.0
 realmgate_transaction_bytes 2048.0
 realmgate_deliveries_total{{direction="in",node="small",outcome="rejected"}} 3.0
 realmgate_deliveries_total{{direction="in",node="small",outcome="accepted"}} 2.0

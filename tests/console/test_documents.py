@@ -143,6 +143,12 @@ def test_the_overview_names_the_nodes_of_a_problem(pages: Pages) -> None:
     assert "nodes bills, orders" in words(row)
 
 
+def test_how_transactions_ended_is_shown(pages: Pages) -> None:
+    document, html = rendered(pages, view(gateway()), "/")
+    assert document["panels"]["transactions"]["ended"] == {"committed": 3, "expired": 1}
+    assert "committed, since 22:44:12 3 expired, since 22:44:12 1" in words(html)
+
+
 def test_a_gateway_that_does_not_answer_is_a_problem_and_keeps_its_numbers() -> None:
     gone = gateway()
     gone.failed(NOW_US, "no answer to /health within 5 s")

@@ -14,7 +14,9 @@ from tests.kit.processes.gateway import StartGateway, embedded_realm, make_gatew
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import BAD, MESSAGE, MODIFIED, Folder
+from tests.kit.wire.transacting import CONTROL, Transacting
 
+ENDED = "realmgate_transactions_ended_total"
 ADMIN = {"listen": "http://127.0.0.1:0"}
 PAGE = Path(__file__).parents[3] / "docs/how-to/watch-a-gateway.md"
 ACCEPTED = frames.state("accepted")
@@ -181,3 +183,30 @@ def test_every_store_of_a_spread_node_is_shown_by_itself(new_gateway: StartGatew
         assert metrics["realmgate_unsettled_deliveries", ()] == 9
         events = [number for (name, _), number in metrics.items() if name == "realmgate_node_events"]
         assert sum(events) == 30
+
+
+def test_how_transactions_ended_is_counted(new_gateway: StartGateway) -> None:
+    process = new_gateway("embedded", admin=ADMIN, nodes={})
+    process.command("node", "create", "orders")
+    watch = Watch.of(process)
+
+    def ended() -> dict[str, int]:
+        counts = {key[0]: int(count) for (name, key), count in watch.metrics().items() if name == ENDED}
+        return {end: count for end, count in counts.items() if count}
+
+    assert ended() == {} and watch.metrics()[ENDED, ("committed",)] == 0, "there before the first one"
+    with Transacting(process.port) as peer:
+        peer.publisher("orders")
+        begun = peer.begun()
+        peer.promised(*peer.post(begun, MESSAGE))
+        assert peer.discharge(begun) == "accepted"
+        peer.discharge(peer.declare(), fail=True)
+        assert ended() == {"committed": 1, "rolled-back": 1}
+        begun = peer.declare()
+        peer.promised(*peer.post(begun, MESSAGE))
+        process.command("node", "delete", "orders")
+        peer.send(frames.discharge(peer.number(), begun, False, CONTROL))
+        assert peer.until("disposition").state == "rejected:amqp:transaction:rollback"
+        assert peer.declare()
+    watch.until_zero("realmgate_transactions_open")
+    assert ended() == {"committed": 1, "rolled-back": 1, "refused": 1, "abandoned": 1}
