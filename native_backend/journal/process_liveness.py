@@ -38,9 +38,13 @@ class SystemLiveness:
     def this_process(self) -> Process:
         return self._here
 
-    def gone(self, process: Process) -> bool:
+    def sees(self, process: Process) -> bool:
+        """Whether its number means the same here."""
         here = self._here
-        if not here["boot"] or any(process.get(name) != here[name] for name in ("boot", "space")):
+        return bool(here["boot"]) and all(process.get(name) == here[name] for name in ("boot", "space"))
+
+    def gone(self, process: Process) -> bool:
+        if not self.sees(process):
             return False
         pid, start = process.get("pid"), process.get("start")
         if not isinstance(pid, int) or pid <= 0 or not start:

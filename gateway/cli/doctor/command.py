@@ -19,7 +19,7 @@ from typing import TextIO
 
 from gateway.cli.answering_log import open_answering, remedy_of
 from gateway.cli.doctor import machine, realm, written_history
-from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok
+from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok, warn
 from gateway.cli.output import write_json
 from gateway.cli.typed_numbers import ANSWER_S
 from gateway.config.listen_faults import address_problems
@@ -64,8 +64,21 @@ def examine(config: Path, reports: Path | None, timeout_s: float = ANSWER_S) -> 
     findings += looking.findings()
     for probe in looks[1:]:
         findings += probe.findings(until_s, timeout_s)
+    findings = [*_silent(findings, settings)]
     wrong = [finding for finding in findings if finding.status in ("warn", "FAIL")]
     return (int(bool(wrong)) if looking.reached else 2), findings
+
+
+def _silent(findings: Iterable[Finding], settings: Settings) -> Iterator[Finding]:
+    """A gateway that does not answer is wrong where one lives: the lease is `ok`, and not free."""
+    owned = any(finding.check == "lease" and finding.words.endswith(realm.OWNED) for finding in findings)
+    owned = owned and settings.admin is not None and settings.admin.port > 0
+    for finding in findings:
+        if owned and (finding.check, finding.status) == ("gateway", "not looked at"):
+            remedy = "start the gateway of this configuration, or correct admin.listen"
+            yield warn("gateway", f"{finding.words}, and a gateway owns the realm", remedy)
+        else:
+            yield finding
 
 
 class _Asked(threading.Thread):

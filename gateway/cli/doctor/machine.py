@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok, warn
@@ -164,7 +165,10 @@ def files(settings: Settings) -> Iterator[Finding]:
 
 
 def spark(settings: Settings) -> Iterator[Finding]:
-    """As the reconciliation itself finds them."""
+    """As the reconciliation itself finds them; pyspark is an extra that a gateway does not need."""
+    if find_spec("pyspark") is None:
+        yield not_looked_at("spark", "pyspark is not installed: realmgate reconcile runs where it is")
+        return
     kind = "embedded" if isinstance(settings.realm, EmbeddedRealm) else "kafka"
     try:
         done = subprocess.run(  # noqa: S603

@@ -21,6 +21,8 @@ from native_backend.nodes.metadata import Metadata, realm_topics
 from native_backend.nodes.node import Node
 from native_backend.nodes.topic_settings import Wanted, faults
 
+OWNED = "owns the realm"
+"""The end of the words of a lease that a living gateway has."""
 _DEADLINE_S = 10.0
 _AHEAD_S = 2.0
 _TAIL = 200
@@ -50,8 +52,11 @@ def owner(log: Log, prefix: str) -> Iterator[Finding]:
         yield warn(
             "lease", f"the owner, {who}, has ended without giving the realm back", "start a gateway: it recovers"
         )
+    elif not SystemLiveness().sees(records.process):
+        words = "whether it lives cannot be seen from here: ask its /readyz, or run realmgate doctor there"
+        yield not_looked_at("lease", f"{who} owns the realm; {words}")
     else:
-        yield ok("lease", f"{who} owns the realm")
+        yield ok("lease", f"{who} {OWNED}")
 
 
 def clock(log: Log, prefix: str, now_s: float) -> Iterator[Finding]:
@@ -188,8 +193,10 @@ def evidence(log: Log, prefix: str) -> Iterator[Finding]:
                 if entry["operation"] == "recorded":
                     vouched[record["run"]] = max(run[1] for run in entry["runs"])
     run = max(vouched, default="")
-    if run and run in stored and stored[run] < vouched[run]:
-        words = f"outcome records {stored[run] + 1} to {vouched[run]} of run {run} are missing"
+    kept = stored.get(run, 0)
+    was_cut = first > 0 and not kept  # by retention, or the tail that was read has later runs alone
+    if run and not was_cut and max(stored, default="") <= run and kept < vouched[run]:
+        words = f"outcome records {kept + 1} to {vouched[run]} of run {run} are missing"
         yield fail("evidence", words, "run realmgate reconcile: it shows what is lost")
     else:
         yield ok("evidence", "the newest outcome records are those that the journal names")

@@ -30,7 +30,7 @@ from mappings.compiler.table_set import SHIPPED
 from native_backend.clock import SystemClock
 from native_backend.journal.lease_records import encode_lease
 from native_backend.log.open import EMBEDDED_FILE
-from native_backend.log.port import Log
+from native_backend.log.port import Log, TopicSpec
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent
 from reconciliation.model.window import BEGINNING, END, Window
@@ -200,6 +200,53 @@ def asks(gateway: GatewayProcess, address: str) -> None:
     """The configuration names that admin address to the commands."""
     gateway.settings["admin"] = {"listen": address}
     gateway.config_path.write_text(yaml.safe_dump(gateway.settings))
+
+
+def test_a_gateway_that_lives_and_does_not_answer_is_red(new_gateway: StartGateway) -> None:
+    gateway = used(new_gateway, "embedded")
+    asks(gateway, "http://127.0.0.1:1")
+    [line] = red(gateway)["gateway"]
+    assert "does not answer" in line.words and "a gateway owns the realm" in line.words
+    gateway.stop()
+    assert red(gateway) == {}, "none is meant to answer"
+
+
+@REALMS
+def test_an_owner_on_another_machine_is_not_called_alive(new_gateway: StartGateway, kind: str) -> None:
+    gateway = used(new_gateway, kind)
+    gateway.stop()
+    prefix = prefix_of(gateway)
+    elsewhere = {"host": "gw-b", "pid": 1, "start": 1, "boot": "of gw-b", "space": "pid:[1]"}
+    with closing(log_of(gateway)) as log:
+        lease = lease_of(log, prefix)
+        assert lease is not None
+        log.control.put(f"{prefix}.lease", b"b-1", encode_lease("take", lease, "b-1", elsewhere, 0, 5.0))
+    [line] = [finding for finding in examine(gateway.config_path, None, HANG_S)[1] if finding.check == "lease"]
+    assert line.status == "not looked at" and "run b-1 on gw-b owns the realm" in line.words, line
+
+
+@REALMS
+def test_evidence_that_was_made_again_is_red(new_gateway: StartGateway, kind: str) -> None:
+    """The topic is there, and none of the records that the journal names."""
+    gateway = used(new_gateway, kind)
+    gateway.stop()
+    topic = f"{prefix_of(gateway)}.outcomes"
+    with closing(log_of(gateway)) as log:
+        end = log.control.bounds(topic, 0)[1]
+        log.control.trim(topic, 0, end)
+        assert red(gateway) == {}, "retention may take it"
+        log.control.delete_topics([topic])
+        log.control.create_topics([TopicSpec(topic)])
+    assert {*red(gateway)} == {"evidence"}
+
+
+def test_a_gateway_without_pyspark_is_whole(new_gateway: StartGateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = used(new_gateway, "embedded")
+    gateway.stop()
+    monkeypatch.setattr(machine, "find_spec", lambda _: None)
+    assert red(gateway) == {}
+    [line] = [finding for finding in examine(gateway.config_path, None, HANG_S)[1] if finding.check == "spark"]
+    assert line.status == "not looked at" and "pyspark is not installed" in line.words
 
 
 @REALMS
