@@ -59,6 +59,8 @@ REASON: Final = 200
 """Characters of why something is done."""
 GATEWAYS: Final = 32
 PROBLEMS_SHOWN: Final = 12
+PROBLEMS_LISTED: Final = 500
+"""Where all are asked for."""
 ROWS_SHOWN: Final = 100
 """Of a long table; the page says how many there are."""
 EXAMPLES_SHOWN: Final = 20

@@ -15,7 +15,7 @@ from console.facts.letters import NOT_READ, Stored
 from console.facts.realm import known_from_us
 from console.facts.rises import MINUTE_US
 from console.facts.rules import Tables
-from console.limits import LOOKED_S, PROBLEMS_SHOWN
+from console.limits import LOOKED_S, PROBLEMS_LISTED, PROBLEMS_SHOWN
 from console.pages.words import clock, iso
 from gateway.verdict.problem import Problem
 from gateway.verdict.problems import problems
@@ -123,14 +123,15 @@ def state_class(gateway: Gateway) -> str:
 
 
 def open_problems(view: View) -> Document:
-    """How many, which pages they belong to, and the first ones."""
+    """How many, which pages they belong to, and the first ones; with `problems=all` many more."""
+    shown = PROBLEMS_LISTED if view.query.get("problems") == "all" else PROBLEMS_SHOWN
     by_page = Counter(problem.page for problem in view.problems)
     fatal = {problem.page for problem in view.problems if problem.klass == "fatal"}
     return {
         "count": len(view.problems),
         "by_class": dict(Counter(problem.klass for problem in view.problems)),
         "by_page": {page: {"count": count, "fatal": page in fatal} for page, count in by_page.items()},
-        "first": [problem_row(view, problem) for problem in view.problems[:PROBLEMS_SHOWN]],
+        "first": [problem_row(view, problem) for problem in view.problems[:shown]],
     }
 
 

@@ -143,6 +143,21 @@ def test_the_overview_names_the_nodes_of_a_problem(pages: Pages) -> None:
     assert "nodes bills, orders" in words(row)
 
 
+def test_all_problems_can_be_listed(pages: Pages) -> None:
+    troubles = [
+        {"kind": "topic-missing", "about": f"q-{number}", "detail": f"the topic of q-{number} is gone",
+         "remedy": "restore it", "since_us": NOW_US - SECOND_US}
+        for number in range(40)
+    ]  # fmt: skip
+    degraded = gateway(state="degraded", problems=troubles)
+    document, html = rendered(pages, view(degraded), "/")
+    assert document["open"]["count"] >= 40 and len(document["open"]["first"]) == 12
+    assert '<a href="/?problems=all">and 33 more</a>' in html
+    document, html = rendered(pages, view(degraded, problems="all"), "/")
+    assert len(document["open"]["first"]) == document["open"]["count"] and "and 33 more" not in html
+    assert all(f"the topic of q-{number} is gone" in words(html) for number in range(40))
+
+
 def test_how_transactions_ended_is_shown(pages: Pages) -> None:
     document, html = rendered(pages, view(gateway()), "/")
     assert document["panels"]["transactions"]["ended"] == {"committed": 3, "expired": 1}
