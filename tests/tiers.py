@@ -60,7 +60,7 @@ LONG: dict[str, str] = {
     # -- interop: two foreign clients against each other, transactions, a durable over a restart, Kafka's own client
     r"interop/test_(c_proton|cli_proton|fe2o3|go_amqp|first_message|sessions)\.py": "test_qpid_jms.py and test_rhea.py",
     r"interop/test_drain_artemis\.py": "tests/gateway/cli/drain/test_drain.py",
-    r"interop/test_(transports|rabbitmq_shovel|import_rabbitmq)\.py": "test_qpid_jms.py; tests/wire",
+    r"interop/test_(transports|rabbitmq_shovel|drain_rabbitmq|import_rabbitmq)\.py": "test_qpid_jms.py; tests/wire",
     r"interop/spring/": "test_qpid_jms.py",
     r"interop/jms/test_(contexts|delivery|request_reply|selectors|subscriptions)\.py": "test_qpid_jms.py",
     r"interop/jms/test_redelivery\.py": "test_qpid_jms.py; for plain topics tests/wire/deliveries/test_plain.py",

@@ -12,6 +12,7 @@ FROM_USER, FROM_PASSWORD = "REALMGATE_FROM_USER", "REALMGATE_FROM_PASSWORD"
 _FROM = f"amqp://HOST:PORT or amqps://HOST:PORT; user and password in it, or in {FROM_USER} and {FROM_PASSWORD}"
 _URL = "where the messages go; user and password in it, or in REALMGATE_USER and REALMGATE_PASSWORD"
 _LEDGER = "the queue there that says what has been moved; default: drain.QUEUE"
+_EMPTY_AFTER = "the queue is empty when nothing comes for so long; default: its broker is asked, as AMQP has it"
 
 
 def add_drain(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +27,7 @@ def add_drain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", metavar="S", type=seconds_above_0, default=60.0, help="default: 60; for each answer"
     )
+    parser.add_argument("--empty-after", metavar="S", type=seconds_above_0, help=_EMPTY_AFTER)
     parser.add_argument("--json", action="store_true", help="for programs")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", metavar="URL", help=f"{_URL}; default: the first AMQP listener of the configuration")

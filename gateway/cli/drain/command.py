@@ -112,7 +112,7 @@ class _Drain:
 
 def _drain(drain: _Drain, out: TextIO) -> int:
     timeout_s, ledger = drain.arguments.timeout, drain.arguments.ledger or f"drain.{drain.queue}"
-    source = Source(drain.old, drain.queue, timeout_s)
+    source = Source(drain.old, drain.queue, timeout_s, drain.arguments.empty_after)
     destination = Destination(drain.new, drain.targets, ledger, timeout_s)
     record = destination.ledger.begin(drain.url, drain.queue, drain.targets)
     ends = Ends(source_before=drain.counted_at_source(None), realm_before=drain.counted_at_realm())

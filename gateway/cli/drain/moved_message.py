@@ -1,8 +1,9 @@
 """A message as it leaves one broker and arrives at another: octets in, octets out.
 
-Message annotations, the bare message and the footer keep every octet. Delivery annotations are for one hop, and stay
-behind. The header keeps durable, priority and time to live; delivery-count and first-acquirer count what happened to
-the message at the old broker, and begin anew. Source: AMQP 1.0 part 3.2. Errors: `DecodeError`.
+Message annotations, the bare message and the footer keep every octet, but for the names of RabbitMQ's own annotations,
+which no other container may take. Delivery annotations are for one hop, and stay behind. The header keeps durable,
+priority and time to live; delivery-count and first-acquirer count what happened to the message at the old broker, and
+begin anew. Source: AMQP 1.0 part 3.2. Errors: `DecodeError`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import functools
 import hashlib
 from typing import NamedTuple
 
-from transformers.codec import Described, UByte, UInt, decode, encode
+from transformers.codec import AmqpMap, Described, Symbol, UByte, UInt, decode, encode
 from transformers.message.header import PRIORITY_DEFAULT, Header, read_header
 from transformers.message.sections import FOOTER, MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
 
 _HEADER = 0x70
+_OF_RABBITMQ = {"x-exchange": "x-opt-exchange", "x-routing-key": "x-opt-routing-key"}
+"""A container that does not understand an annotation ends the link, unless x-opt- begins it (AMQP 1.0, 3.2.10)."""
 
 
 class MovedMessage(NamedTuple):
@@ -37,7 +40,24 @@ def moved_message(stored: bytes) -> MovedMessage:
     if offsets[0] == 0:
         header = _header(stored[: min(offset for offset in offsets[1:] if offset >= 0)])
     digest = hashlib.blake2b(stored[bare:bare_end], digest_size=16).hexdigest()
-    return MovedMessage(header + stored[kept:], digest, _message_id(stored, offsets[PROPERTIES]))
+    octets = header + _annotations(stored[kept:bare]) + stored[bare:]
+    return MovedMessage(octets, digest, _message_id(stored, offsets[PROPERTIES]))
+
+
+@functools.lru_cache(maxsize=1024)
+def _annotations(section: bytes) -> bytes:
+    """Empty: there are none."""
+    if not any(key.encode() in section for key in _OF_RABBITMQ):
+        return section
+    annotations = decode(section)[0]
+    if not isinstance(annotations, Described) or not isinstance(annotations.value, AmqpMap):
+        return section
+    pairs = [(_renamed(key), value) for key, value in annotations.value.pairs]
+    return encode(Described(annotations.descriptor, AmqpMap(pairs)))
+
+
+def _renamed(key: object) -> object:
+    return Symbol(_OF_RABBITMQ.get(key, key)) if isinstance(key, Symbol) else key
 
 
 @functools.lru_cache(maxsize=1024)  # the messages of a queue share few headers

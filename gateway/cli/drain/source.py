@@ -7,6 +7,7 @@ earlier, for a session is read in order. Messages that stay are given back. Seco
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from proton import Delivery, Link, symbol
@@ -37,8 +38,9 @@ def await_whole(peer: Peer, delivery: Delivery, node: str, timeout_s: float) -> 
 class Source:
     """One receiving link."""
 
-    def __init__(self, peer: Peer, queue: str, timeout_s: float) -> None:
-        self._peer, self._queue, self._timeout_s = peer, queue, timeout_s
+    def __init__(self, peer: Peer, queue: str, timeout_s: float, empty_after_s: float | None = None) -> None:
+        """`empty_after_s`: a queue that gives nothing for so long is empty; None: its broker says so."""
+        self._peer, self._queue, self._timeout_s, self._empty_after_s = peer, queue, timeout_s, empty_after_s
         self._credit = _FIRST_BATCH
         self._link: Any = peer.session.receiver(f"drain-{uuid.uuid4()}")
         self._link.source.address = queue
@@ -48,11 +50,10 @@ class Source:
 
     def batch(self) -> list[Given]:
         """What the queue gives now; empty: it has nothing more to give. What was settled before is done."""
-        self._link.drain(self._credit)
-        if not self._peer.wait(self._answered, self._timeout_s):
-            raise ClientProblem(
-                f"{self._peer.url}: {self._queue} does not say within {self._timeout_s:g} s that it is empty"
-            )
+        if self._empty_after_s is None:
+            self._drain()
+        else:
+            self._await_silence(self._empty_after_s)
         given = []
         octets = 0
         while (delivery := self._link.current) is not None and delivery.readable:
@@ -76,6 +77,26 @@ class Source:
             transfer.delivery.update(Delivery.RELEASED)
             transfer.delivery.settle()
         self._peer.keep_alive()
+
+    def _drain(self) -> None:
+        self._link.drain(self._credit)
+        if not self._peer.wait(self._answered, self._timeout_s):
+            raise ClientProblem(
+                f"{self._peer.url}: {self._queue} does not say within {self._timeout_s:g} s that it is empty"
+                "; --empty-after S does not ask for it"
+            )
+
+    def _await_silence(self, empty_after_s: float) -> None:
+        """Until all credit is used, or nothing comes for so long. What is not used stays for the next batch."""
+        self._link.flow(max(0, self._credit - self._link.credit))
+        came = -1
+        while came < self._link.queued < self._link.credit:
+            came = self._link.queued
+            self._peer.wait(partial(self._gave_more, came), empty_after_s)
+
+    def _gave_more(self, came: int) -> bool:
+        self._peer.check(self._link, self._queue)
+        return bool(self._link.queued > came)
 
     def _answered(self) -> bool:
         self._peer.check(self._link, self._queue)

@@ -32,7 +32,7 @@ from tests.kit.patience import HANG_S, until
 from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, make_gateway, start_gateway
 from tests.kit.wire.logins import write_users
-from transformers.codec import Described, Symbol, UByte, UInt, encode
+from transformers.codec import AmqpMap, Described, Symbol, UByte, UInt, decode, encode
 from transformers.message.sections import PROPERTIES, section_offsets
 
 SIZE_MAX = 200_000
@@ -104,6 +104,26 @@ def test_octets_are_kept(old: GatewayProcess, new: GatewayProcess, drain: Any) -
     assert others == numbered(3), "in order"
     assert taken(old.address, "q.octets") == []
     assert drain("q.octets")[1]["stored_in_all_runs"] == 4, "a later run knows what was moved"
+
+
+def test_the_annotations_of_rabbitmq_get_names_that_are_free() -> None:
+    annotations = AmqpMap(
+        [(Symbol("x-routing-key"), "orders"), (Symbol("x-opt-a"), UInt(1)), (Symbol("x-exchange"), "")]
+    )
+    bare = encode(Described(0x77, "b"))
+    moved = moved_message(encode(Described(0x72, annotations)) + bare)
+    section, end = decode(moved.octets)
+    names = ["x-opt-routing-key", "x-opt-a", "x-opt-exchange"]
+    assert [(str(key), value) for key, value in section.value.pairs] == [*zip(names, ["orders", 1, ""], strict=True)]
+    assert moved.octets[end:] == bare and moved.digest == moved_message(bare).digest
+
+
+def test_a_queue_that_gives_nothing_for_so_long_is_empty(old: GatewayProcess, new: GatewayProcess, drain: Any) -> None:
+    """More than a batch, and a broker that need not answer how much it has."""
+    fill(old.address, "q.silent", numbered(130))
+    code, output, err = drain("q.silent", "--empty-after", "1")
+    assert (code, err, output["stored"]) == (0, "", 130)
+    assert taken(new.address, "q.silent") == numbered(130) and taken(old.address, "q.silent") == []
 
 
 def killed(old: GatewayProcess, new: GatewayProcess, queue: str, at: str) -> None:
