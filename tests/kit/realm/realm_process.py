@@ -17,7 +17,7 @@ from native_backend.events.selection import Selection
 from native_backend.journal.journal import tail
 from native_backend.journal.settlement import Settlement, SettlementRequest
 from native_backend.limits import RealmLimits
-from native_backend.log.port import Append, Appended, Log, LogError
+from native_backend.log.port import Append, Appended, Log
 from native_backend.log.simulated.worker import InlineWorker
 from native_backend.log.worker import Workers
 from native_backend.nodes.admin import create_node
@@ -36,6 +36,7 @@ from native_backend.subscriptions.subscription import Mode, Subscribed, Subscrip
 from tests.kit.patience import until
 from tests.kit.realm.inside import context_of, shard_of
 from tests.kit.realm.life import Life
+from tests.kit.realm.opening import open_realm
 from tests.kit.realm.raised_mistakes import raise_mistakes
 from tests.kit.realm.steered_clock import SteeredClock
 from tests.kit.realm.worlds import SimulatedWorld, World, pass_seconds
@@ -190,18 +191,8 @@ class RealmProcess:
         self.dead = False
 
     def open(self) -> RealmProcess:
-        """Again where the log was not available, as a gateway does: a cluster that has just started answers late."""
-        until(self._opens, "a realm that is open")
+        open_realm(self.realm)
         return self
-
-    def _opens(self) -> bool:
-        try:
-            self.realm.open()
-        except LogError as error:
-            if error.failure.cause != "unavailable":
-                raise
-            return False
-        return True
 
     def waits_by(self, meanwhile: Callable[[], None]) -> None:
         """Whenever it waits for another owner's sign of life, that is done instead of waiting."""
