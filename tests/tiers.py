@@ -94,6 +94,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_incomplete\.py::test_records_that_cannot_be_read": "test_no_outcome_record",
     r"reconciliation/read/test_adopted\.py::.*\[kafka": "the same on the embedded realm",
     r"reconciliation/read/test_merging\.py::test_a_chain": "test_each_record_counts_once",
+    r"reconciliation/read/test_sums_at_random\.py": "tests/reconciliation/read/test_sums.py",
     r"reconciliation/read/test_sums\.py::test_(where|what_was|a_realm|what_is.*_of_no)": "the other tests of the file",
     r"reconciliation/read/test_vanished\.py": "variants/test_variants.py: another topic of that name",
     r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",

@@ -23,8 +23,6 @@ def serve(settings: Settings) -> None:
     """Returns when it was stopped. Raises OSError where it cannot listen, SettingsError."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     console = Console(settings, SystemClock())
-    if settings.gives_way:
-        give_way()
     address = f"{settings.host}:{settings.port}"
     listening = listening_socket(settings.host, settings.port, _BACKLOG, address)
     config = uvicorn.Config(
@@ -56,4 +54,6 @@ def serve(settings: Settings) -> None:
     shown = f"[{host}]" if ":" in host else host
     sys.stdout.write(f"console at {'https' if settings.secure else 'http'}://{shown}:{port}\n")
     sys.stdout.flush()
+    if settings.gives_way:
+        give_way()
     server.run(sockets=[listening])

@@ -9,7 +9,8 @@ Brokers are named by their number, from 1. Source: Kafka's admin protocol.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 from kafka import TopicPartition
@@ -20,7 +21,7 @@ from tests.kit.patience import until
 from tests.kit.processes.broker import Broker
 
 NO_LEADER = -1
-UNCLEAN = 1  # the type of an election
+PREFERRED, UNCLEAN = 0, 1  # types of an election
 
 
 class Replicas:
@@ -42,28 +43,31 @@ class Replicas:
 
     def place(self, topic: str, partition: int, brokers: Sequence[int]) -> None:
         """Moves it to these brokers, and returns when all of them have all of it and the first one leads."""
-        self._admin.alter_partition_reassignments({TopicPartition(topic, partition): [*brokers]})
+        self._change(lambda admin: admin.alter_partition_reassignments({TopicPartition(topic, partition): [*brokers]}))
         until(lambda: self.in_sync(topic, partition) == sorted(brokers), "the replicas to move")
         if self.leader(topic, partition) != brokers[0]:
-            self._admin.elect_leaders(0, {topic: [partition]})
+            self._change(lambda admin: admin.elect_leaders(PREFERRED, {topic: [partition]}))
         until(lambda: self.leader(topic, partition) == brokers[0], "the first one to lead")
 
     def elect_any(self, topic: str, partition: int) -> int:
         """The new leader, of those that are up, whatever it lacks."""
-        until(lambda: self._elected(topic, partition), "a controller that has it elected")
+        self._change(lambda admin: admin.elect_leaders(UNCLEAN, {topic: [partition]}))
         until(lambda: self.leader(topic, partition) > 0, "a leader")
         return self.leader(topic, partition)
 
-    def _elected(self, topic: str, partition: int) -> bool:
-        """A client keeps to the controller that it found first, which may have been killed since."""
-        admin = KafkaAdminClient(bootstrap_servers=self._addresses)
-        try:
-            admin.elect_leaders(UNCLEAN, {topic: [partition]})
-        except KafkaError:
-            return False
-        finally:
-            admin.close()
-        return True
+    def _change(self, ask: Callable[[KafkaAdminClient], object]) -> None:
+        """A client keeps to the controller that it found first, which may have been killed since: each try has a client
+        of its own."""
+
+        def is_done() -> bool:
+            try:
+                with closing(KafkaAdminClient(bootstrap_servers=self._addresses)) as admin:
+                    ask(admin)
+            except KafkaError:
+                return False
+            return True
+
+        until(is_done, "a controller that does it")
 
     def close(self) -> None:
         self._admin.close()
