@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from console.poll import commands
+from console.poll.commands import Commands
+from console.poll.fetch import NoAnswer
 from console.poll.priority import Foreground
 from tests.kit.patience import until
 from tests.kit.processes.console import start_console
@@ -73,10 +74,11 @@ def test_a_command_of_a_user_is_started_by_that_thread(
 ) -> None:
     """What only reads for a page is not."""
 
-    async def run(*_: object) -> bytes:
-        return str(threading.get_ident()).encode()
+    async def start(*_: object, **__: object) -> None:
+        raise NoAnswer(f"started by {threading.get_ident()}")
 
-    monkeypatch.setattr(commands.Commands, "_run", run)
-    reads = commands.Commands(tmp_path / "realmgate.yaml", Foreground() if acts else None)
-    thread = int(asyncio.run(reads.run("purge")))
-    assert (thread != threading.get_ident()) is acts
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
+    reads = Commands(tmp_path / "realmgate.yaml", Foreground() if acts else None)
+    with pytest.raises(NoAnswer) as started:
+        asyncio.run(reads.run("purge"))
+    assert (str(started.value) != f"started by {threading.get_ident()}") is acts

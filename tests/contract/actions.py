@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from native_backend.journal.settlement import Settlement
-from native_backend.log.port import Records
+from native_backend.log.port import LogError, Records
 from native_backend.nodes.admin import create_node
 from native_backend.nodes.answers import Commanded, Committed, DurablesFound, Published
 from native_backend.nodes.commands import What
@@ -199,3 +199,13 @@ def commit(realm: RealmProcess, settlements: list[Settlement], postings: list[Po
 
 def committed(realm: RealmProcess, owner: object) -> Committed:
     return realm.answer(Committed, lambda answer: answer.owner is owner)
+
+
+def reaches(realm: RealmProcess, part: Node, eid: int) -> bool:
+    """Whether that event of a store can be seen."""
+    try:
+        return realm.log.control.bounds(part.topic, part.partition)[1] > eid
+    except LogError as error:
+        if error.failure.cause != "unavailable":  # a cluster of which a broker died, and a thread that still asks it
+            raise
+        return False

@@ -56,7 +56,7 @@ class Ledger:
     def begin(self, source: str, queue: str, targets: tuple[str, ...]) -> Record:
         """The record that is there, or a new one. A drain that was killed holds it until its connection is gone."""
         until_s = time.monotonic() + _HELD_S
-        while (text := self.hold()) is None and self._browsed():
+        while (text := self.hold()) is None and self.is_held():
             if time.monotonic() >= until_s:
                 raise ClientProblem(
                     f"{self._node}: its record is held by another drain of {queue}; wait until that one has ended"
@@ -97,7 +97,7 @@ class Ledger:
             self.held.settle()
             self.held = None
 
-    def _browsed(self) -> bool:
+    def is_held(self) -> bool:
         """Whether a record is there that another link holds. A gateway shows it; not every broker does."""
         link = self._peer.session.receiver("ledger")
         link.source.address, link.source.distribution_mode = self._node, Terminus.DIST_MODE_COPY

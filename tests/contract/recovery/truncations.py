@@ -14,7 +14,6 @@ from native_backend.events.selection import Selection
 from native_backend.journal.journal import journal_topic
 from native_backend.journal.snapshot import state_topic
 from native_backend.limits import RealmLimits
-from native_backend.log.port import LogError
 from native_backend.nodes.answers import Published, Settled
 from native_backend.nodes.durable import QUEUE
 from native_backend.nodes.node import Node
@@ -23,7 +22,7 @@ from native_backend.shard.journal_ends import TRUNCATED
 from native_backend.shard.truncation import ALARM
 from native_backend.subscriptions.partitioned import by_partition, eids_of, packed_eid, partition_of
 from native_backend.subscriptions.subscription import SubscriptionLost
-from tests.contract.actions import create, entries, wide
+from tests.contract.actions import create, entries, reaches, wide
 from tests.kit.realm.fixtures import Start, bodies
 from tests.kit.realm.realm_process import Consumer, RealmProcess
 
@@ -69,18 +68,9 @@ def publish(realm: RealmProcess, node: Node, count: int) -> list[int]:
     places: list[int] = []
     for part in node.parts:
         eids = send(realm, part, count)
-        realm.until(partial(_reaches, realm, part, eids[-1]), "all of it")
+        realm.until(partial(reaches, realm, part, eids[-1]), "all of it")
         places += [packed_eid(part.partition, eid) for eid in eids]
     return places
-
-
-def _reaches(realm: RealmProcess, part: Node, eid: int) -> bool:
-    try:
-        return realm.log.control.bounds(part.topic, part.partition)[1] > eid
-    except LogError as error:
-        if error.failure.cause != "unavailable":  # a cluster of which a broker died, and a thread that still asks it
-            raise
-        return False
 
 
 def filled(realm: RealmProcess, node: Node) -> Filled:

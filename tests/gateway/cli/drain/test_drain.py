@@ -206,19 +206,19 @@ def test_a_drain_waits_until_the_connection_of_one_that_was_killed_is_gone(
 ) -> None:
     fill(old.address, "q.held", numbered(1))
     assert drain("q.held")[0] == 0
-    browsed = Ledger._browsed
+    was_held = Ledger.is_held
     with connected(PeerAddress(f"amqp://{new.address}"), HANG_S) as other:
         holder = receiver(other, "drain.q.held").link
         holder.flow(1)
         assert other.wait(lambda: holder.queued > 0, HANG_S)
 
         def gone(self: Ledger) -> bool:
-            is_held = browsed(self)
+            is_held = was_held(self)
             holder.close()
             assert other.wait(lambda: bool(holder.state & Endpoint.REMOTE_CLOSED), HANG_S)
             return is_held
 
-        monkeypatch.setattr(Ledger, "_browsed", gone)
+        monkeypatch.setattr(Ledger, "is_held", gone)
         fill(old.address, "q.held", numbered(3)[1:])
         code, output, err = drain("q.held")
     assert (code, err, output["stored"], output["stored_in_all_runs"]) == (0, "", 2, 3)
