@@ -256,8 +256,7 @@ class Deliveries:
             self._withdraw(link, delivery)
 
     def _withdraw(self, link: Incoming, delivery: Any) -> None:
-        """It is settled already: the peer aborted it, or the frame reader has settled what is resumed. No frame says
-        so."""
+        """It is settled already, and no frame says so: it was aborted, or the frame reader settled what is resumed."""
         link.resumed = 0  # proton may give its place to the next one
         lib.pn_delivery_settle(delivery)
         last = self.facts[-1] if self.facts else None
@@ -374,9 +373,13 @@ class Deliveries:
         if transaction is not None and transaction == earlier[2]:
             self._stated[link.session, transaction] += 1
         if state not in ("unstated", "received", earlier[1]):
-            self.fault(Fault("conflicting-outcome", f"{earlier[1]}, then {state}"), link)
-        else:
-            self.facts.append(Dispositions(earlier[1], False, [earlier[0]], [-1], repeated=True, link=link))
+            return self.fault(Fault("conflicting-outcome", f"{earlier[1]}, then {state}"), link)
+        last = self.facts[-1] if self.facts else None
+        if type(last) is not Dispositions or not (last.repeated and last.link is link and last.state == earlier[1]):
+            last = Dispositions(earlier[1], False, repeated=True, link=link)
+            self.facts.append(last)
+        last.seqs.append(earlier[0])
+        last.eids.append(-1)
 
 
 def _ignore(_: Any, kind: int) -> None:

@@ -63,8 +63,7 @@ class Engine:
         capabilities: Sequence[str] = (),
         opening: Callable[[Frame], Sequence[tuple[Symbol, Any]]] | None = None,
     ) -> None:
-        """`handles_max`: links of one session. `opening` is asked for the properties of our OPEN, before anything that
-        comes behind the peer's is read."""
+        """`handles_max`: links of one session. `opening` gives the properties of our OPEN, when the peer's is read."""
         self._connection = lib.pn_connection()
         self._transport = lib.pn_transport()
         self._collector = lib.pn_collector()
@@ -109,10 +108,12 @@ class Engine:
             self._push(data, 0, cut)
             data = data[cut:]
         for octets, start, end, frame in self.frame_reader.walk(data, effort_max):
+            before = len(deliveries.facts)
             if type(frame) is TransferRun:
                 deliveries.begin_run(frame)
                 self._push(octets, start, end)
                 deliveries.end_run()
+                self.frame_reader.effort += len(deliveries.facts) - before
                 if deliveries.failed:
                     return
                 continue
@@ -138,6 +139,7 @@ class Engine:
                 self._push_flow(frame, octets, start, end)
             else:
                 self._push(octets, start, end)
+                self.frame_reader.effort += len(deliveries.facts) - before if frame is None else 0
             if stated is not None or (stated := stated_by(frame)) is not None:
                 deliveries.compare(stated, self.session)
             if self._deliveries.failed:

@@ -271,18 +271,18 @@ static PyObject *dispositions(PyObject *self, PyObject *args)
     Py_ssize_t position;
     unsigned int channel;
     long long stated;
-    unsigned long long given;
-    if (!PyArg_ParseTuple(args, "y*nILK", &data, &position, &channel, &stated, &given))
+    unsigned long long given, most;
+    if (!PyArg_ParseTuple(args, "y*nILKK", &data, &position, &channel, &stated, &given, &most))
         return NULL;
     uint32_t known = given < INT32_MAX ? (uint32_t)given : INT32_MAX; /* so many back from the last one */
     disposition one = {.at = NULL}, of = {.at = NULL};
     unsigned long long named = 0;
-    for (;;) {
+    while (named < most) {
         const unsigned char *at = (const unsigned char *)data.buf + position;
         size_t left = (size_t)(data.len - position);
         if (!read_like(at, left, &one) && !read_disposition(at, left, channel, &one))
             break;
-        if (one.low <= stated || one.high < one.low || one.high - one.low > INT32_MAX ||
+        if (one.low <= stated || one.high < one.low || one.high - one.low >= most ||
             (uint32_t)given - 1 - one.high >= known || (uint32_t)given - 1 - one.low >= known)
             break;
         if (!of.at)
@@ -357,10 +357,10 @@ static PyMethodDef methods[] = {
      "payloads and where those are. `like`: the posted transfer that they go on from, or -1. `next`: the delivery-id "
      "that the first must have, or -1: any."},
     {"dispositions", dispositions, METH_VARARGS,
-     "dispositions(data, position, channel, stated, given): where the receiver's plain dispositions end that follow "
-     "from there on, each about later deliveries than `stated` and than the one before, all in one transaction or "
-     "none; the last delivery that they speak of, how many they name, and the txn-id or None. `given`: how many "
-     "deliveries there were."},
+     "dispositions(data, position, channel, stated, given, most): where the receiver's plain dispositions end that "
+     "follow from there on, each about later deliveries than `stated` and than the one before, all in one transaction "
+     "or none; the last delivery that they speak of, how many they name, and the txn-id or None. `given`: how many "
+     "deliveries there were. None of them names more than `most`, and the one that reaches it is the last."},
     {"flowed", flowed, METH_VARARGS,
      "flowed(data, position): the handle of a plain flow, -1 where it is of the session, None where it is none."},
     {NULL, NULL, 0, NULL},

@@ -26,6 +26,7 @@ from gateway.frames.field_faults import checked
 from gateway.frames.frames import CLOSE, DISPOSITION, END, FLOW, OPEN, TRANSFER, Fault, Frame
 from gateway.frames.multi_transfer import MORE, MultiTransfer, Part, is_last
 from gateway.frames.stated_in_transactions import Spoken, Stated
+from gateway.frames.wide_dispositions import NAMED_MAX, divided, named_by
 from transformers.codec import DecodeError, Described, UInt, ULong, decode
 
 HEADER_SIZE: Final = 8
@@ -55,6 +56,9 @@ _SMALL_ULONG: Final = 0x53
 # 0.3 ms with all that it leads to; one about deliveries, or that only changes credit, an eighth of it.
 _EFFORT, _EFFORT_OF_DELIVERIES = 8, 1
 _OF_DELIVERIES: Final = (TRANSFER, DISPOSITION, FLOW)
+_PLAIN_BYTES: Final = 2_048
+"""Of a plain run that are pushed at once: behind them is counted what they led to."""
+_OF_EFFORT, _OF_FLOW = 16, 8  # deliveries that are named, for an effort of 1; a plain flow is as much as so many
 
 Octets = bytes | memoryview
 
@@ -78,7 +82,8 @@ class FrameReader:
         self._message_size_max = message_size_max
         self._endpoints = endpoints
         self._rest = b""
-        self.effort = 0  # of the last walk
+        self.effort = 0  # of the last walk; who carries a piece out adds what it led to
+        self._named = 0  # deliveries, not counted as effort yet
         self._effort_max = 0
         self.unread: Octets = b""  # by the last walk, because it took its effort
 
@@ -97,7 +102,7 @@ class FrameReader:
             self._rest, octets = b"", octets[cut:]
             yield from self._pieces(whole)
             if effort_max and self.effort >= effort_max:
-                self.unread = octets
+                self.unread = bytes(self.unread) + octets if self.unread else octets  # a part of that frame may be left
                 return
         if octets:
             yield from self._pieces(octets)
@@ -117,6 +122,12 @@ class FrameReader:
         spoken = Spoken()
         frame_size_max, discards = self._frame_size_max, self._endpoints.discards
         while end - position >= HEADER_SIZE:
+            if position - start >= _PLAIN_BYTES or spoken.count >= NAMED_MAX:
+                yield data, start, position, spoken.take()
+                start = position
+            if start == position and 0 < self._effort_max <= self.effort:
+                self.unread = data[position:]
+                return
             if end - position >= _HEAD_SIZE:
                 size, kind, channel, head = _HEAD(data, position)
             else:
@@ -158,9 +169,16 @@ class FrameReader:
                     position = behind
                     continue
             elif size == (kind >> 8) * 4 or (plain and head == _FLOW8 and self._is_plain_flow(data, position, channel)):
+                self._spend(_OF_FLOW if size > _HEAD_SIZE else 0)
                 position += size  # an empty frame is a heartbeat
                 continue
             alone = self._alone(data, position, size, kind, channel)
+            if (parts := divided(alone)) is not None:
+                if position > start:
+                    yield data, start, position, spoken.take()
+                data = memoryview(parts + data[position + size :])
+                start, position, end, posted = 0, 0, len(data), None
+                continue
             posted = _posted(alone, position) if plain and head == _TRANSFER8 else None
             if position > start:
                 yield data, start, position, spoken.take()
@@ -185,13 +203,22 @@ class FrameReader:
         session = self._endpoints.sessions.get(channel)
         if session is None:
             return position
-        before = spoken.highest.get(channel, -1)
-        behind, high, count, transaction = plain_frames.dispositions(data, position, channel, before, session.given)
+        before, within = spoken.highest.get(channel, -1), data[: position + _PLAIN_BYTES]
+        behind, high, count, transaction = plain_frames.dispositions(
+            within, position, channel, before, session.given, NAMED_MAX
+        )
         if behind > position:
+            self._spend(count)
+            spoken.count += count
             spoken.highest[channel] = high
             if transaction is not None:
                 spoken.name(channel, transaction, count)
         return behind
+
+    def _spend(self, deliveries: int) -> None:
+        self._named += deliveries
+        self.effort += self._named // _OF_EFFORT
+        self._named %= _OF_EFFORT
 
     def _is_plain_flow(self, data: Octets, position: int, channel: int) -> bool:
         session, handle = self._endpoints.sessions.get(channel), plain_frames.flowed(data, position)
@@ -234,6 +261,7 @@ class FrameReader:
         at = position + start
         if size > start + 2 and data[at] == 0 and data[at + 1] == _SMALL_ULONG and data[at + 2] not in _HEARD_ALWAYS:
             return True  # what nearly all are; to decode them took 0.1 ms each, and megabytes may be on their way
+        self.effort += _EFFORT_OF_DELIVERIES
         frame = _decode(data, at, position + size, channel) if size > start else None
         return frame is not None and not (isinstance(frame, Frame) and frame.code in _HEARD_ALWAYS)
 
@@ -274,6 +302,8 @@ def _following(transfer: Frame, session: Session) -> Frame | Part:
 
 
 def _effort(alone: Frame | Fault | Part) -> int:
+    if isinstance(alone, Frame) and alone.code == DISPOSITION:
+        return _EFFORT_OF_DELIVERIES + named_by(alone) // _OF_EFFORT
     of_deliveries = isinstance(alone, Part) or (isinstance(alone, Frame) and alone.code in _OF_DELIVERIES)
     return _EFFORT_OF_DELIVERIES if of_deliveries else _EFFORT
 

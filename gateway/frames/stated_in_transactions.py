@@ -22,17 +22,19 @@ class Stated(NamedTuple):
 class Spoken:
     """Of what deliveries the dispositions of a growing plain run speak."""
 
-    __slots__ = ("highest", "named")
+    __slots__ = ("count", "highest", "named")
 
     def __init__(self) -> None:
         self.highest: dict[int, int] = {}  # delivery-id by channel, of what was pushed already as well
         self.named: dict[tuple[int, bytes], int] = {}
+        self.count = 0  # deliveries of the piece
 
     def name(self, channel: int, transaction: bytes, count: int) -> None:
         self.named[channel, transaction] = self.named.get((channel, transaction), 0) + count
 
     def take(self) -> Stated | None:
         """What the run is pushed with; the next one begins."""
+        self.count = 0
         if not self.named:
             return None
         named, self.named = self.named, {}

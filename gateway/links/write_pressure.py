@@ -35,14 +35,28 @@ class Consuming(Protocol):
     def link(self) -> Sending: ...
 
 
+class Transacting(Protocol):
+    """The transactions of the connection. `deliveries`: that they keep for their ends."""
+
+    @property
+    def deliveries(self) -> int: ...
+
+
 class WritePressure:
     """One connection's. `in_socket` gives the octets that the socket's owner still holds."""
 
-    def __init__(self, engine: Engine, bytes_max: int, held: HeldAccount, consuming: Iterable[Consuming]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        bytes_max: int,
+        held: HeldAccount,
+        consuming: Iterable[Consuming],
+        transactions: Transacting,
+    ) -> None:
         """`held`: what its peer makes the gateway hold in all; `consuming`: its links, which come and go."""
         self.in_socket: Callable[[], int] = _nothing
         self.held = held
-        self._engine, self._consuming = engine, consuming
+        self._engine, self._consuming, self._transactions = engine, consuming, transactions
         self._bytes_max = bytes_max
         self._looked = False  # since something has moved
         self._congested = False
@@ -71,12 +85,22 @@ class WritePressure:
         held, unread = self.held, self._engine.unsent + self.in_socket()
         held.hold(held.unfinished, unread, held.unsettled + deliveries * DELIVERY_BYTES)
 
+    @property
+    def in_transactions(self) -> int:
+        """Octets, at least, of what its transactions keep."""
+        return self._transactions.deliveries * DELIVERY_BYTES
+
+    @property
+    def unfinished(self) -> int:
+        """Octets of what its peer has begun and not finished: messages in part, transactions."""
+        return self._engine.in_part.size + self.in_transactions
+
     def look(self) -> None:
         """Count all that is held for it now. In between it is as much or less: what its peer has read or settled is
         not counted at once."""
         unsettled = sum(len(consumer.link.unsettled) for consumer in self._consuming)
         unread = self._engine.unsent + self.in_socket()
-        self.held.hold(self._engine.in_part.size, unread, unsettled * DELIVERY_BYTES)
+        self.held.hold(self.unfinished, unread, unsettled * DELIVERY_BYTES)
 
     @property
     def congested(self) -> bool:

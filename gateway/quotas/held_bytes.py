@@ -1,5 +1,6 @@
-"""What peers make the gateway hold, in octets: messages that are here in part, what waits for a peer to read it, and
-deliveries that it has not settled. One sum for the process, a share of it for each connection.
+"""What peers make the gateway hold, in octets: what they have begun and not finished (messages that are here in part,
+what is kept for the end of a transaction), what waits for a peer to read it, and deliveries that it has not settled.
+One sum for the process, a share of it for each connection.
 
 Half of the sum is kept for the `floor` that each connection can always have, so that those that hold much do not
 starve the others; the first that come share the other half (as credit is: `gateway.links.credit`). Pure counting.

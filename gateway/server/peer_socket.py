@@ -165,7 +165,7 @@ class PeerSocket(asyncio.Protocol):
                 effort -= reader.effort
                 if effort <= 0:
                     self._put_back([reader.unread, *data[at + 1 :]])
-                    data = [*data[:at], octets[: len(octets) - len(reader.unread)]]
+                    data = [*data[:at], octets[: max(0, len(octets) - len(reader.unread))]]
                     break
         except Exception:
             self._gateway.report("a turn failed; its connection is closed")  # we are wrong: every other goes on
@@ -262,6 +262,7 @@ class PeerSocket(asyncio.Protocol):
             if now_s - self._closing_since > limits.close_timeout_ms / 1000:
                 self.abort()
                 return
+        connection.liveness.heard |= self._pressure or bool(self._ahead)  # it may have spoken: it is not read
         connection.tick(now_s)
 
     @property

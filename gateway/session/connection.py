@@ -90,9 +90,9 @@ class Connection:
         self.opened = self.closing = self.at_fault = False  # `at_fault`: it ends for what its peer did
         self.messages = 0  # received so far
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
-        held = gateway.held.open_account(self)
-        self.write_pressure = WritePressure(self.engine, limits.write_buffer_bytes, held, self.consuming)
         self.transactions, self.expiry_scopes = OpenTransactions(), ExpiryScopes()
+        held, most = gateway.held.open_account(self), limits.write_buffer_bytes
+        self.write_pressure = WritePressure(self.engine, most, held, self.consuming, self.transactions)
         self.undecided, self.liveness = UndecidedAttaches(), Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
         self.waiting = False  # for the realm, before the next fact is carried out: then nothing more is to be read
@@ -105,7 +105,7 @@ class Connection:
         self.engine.receive(data, effort_max)
         self.write_pressure.notify()
         if self.waiting:
-            size = len(data) - len(self.engine.frame_reader.unread)
+            size = max(0, len(data) - len(self.engine.frame_reader.unread))
             self._held += size
             self.gateway.count_bytes(size)
         facts = self.engine.take_facts()

@@ -1,8 +1,9 @@
 """Which peer gives way when the memory that peers make the gateway hold is used up (`gateway.quotas.held_bytes`).
 
-What goes out can be held back. A message that comes in several frames cannot: where there is no room for more of it, a
-link of its connection ends if that has used up its share, else something of the one that holds most. A peer
-that reads nothing while all is used up is closed after some seconds. Source: ADR 0119.
+What goes out can be held back. A message that comes in several frames cannot, nor what is done in a transaction: where
+there is no room for more of it, a link of its connection ends if that has used up its share, or the connection if
+transactions have; else something of the one that holds most. A peer that reads nothing while all is used up is closed
+after some seconds. Source: ADR 0119.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class Holder(Protocol):
 
 
 def count_unfinished(holder: Holder) -> None:
-    """After a turn of its peer's: messages that are here in part, and room for what has come of them."""
-    account, size = holder.write_pressure.held, holder.engine.in_part.size
+    """After a turn of its peer's: messages that are here in part, what its transactions keep, and room for what has
+    come of them."""
+    account, size = holder.write_pressure.held, holder.write_pressure.unfinished
     if size == account.unfinished:
         return
     has_grown = size > account.unfinished
@@ -49,10 +51,10 @@ def _make_room(asking: Holder) -> None:
     account = asking.write_pressure.held
     pool = account.pool
     asking.write_pressure.look()
-    words = f"limits.held_bytes_per_connection, {pool.share} octets, is used up: finish a message before the next"
-    while account.unfinished and account.held > pool.share:
+    words = f"limits.held_bytes_per_connection, {pool.share} octets, is used up: finish messages and transactions"
+    while account.unfinished and account.held > pool.share and not asking.closing:
         _end_largest(asking, words)
-    if account.room >= 0:
+    if account.room >= 0 or asking.closing:
         return
     if pool.most() != "unfinished":  # that alone is counted at once
         _look(pool)
@@ -89,8 +91,11 @@ def _give_way(pool: HeldBytes, asking: Holder) -> None:
 
 
 def _end_largest(holder: Holder, words: str) -> None:
-    """The link with the largest message that is here in part."""
+    """The link with the largest message that is here in part; the connection, where its transactions keep more."""
     before = holder.engine.in_part.size
+    if holder.write_pressure.in_transactions > before:
+        holder.fault("too-much-held", words)
+        return
     holder.fault("too-much-unfinished", words, holder.engine.in_part.largest())
     holder.write_pressure.look()
     assert holder.engine.in_part.size < before, "what is here of a message goes with its link"

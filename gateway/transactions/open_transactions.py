@@ -36,6 +36,11 @@ class OpenTransactions:
         """In the order in which they were declared."""
         return [*self._open.values()]
 
+    @property
+    def deliveries(self) -> int:
+        """That they keep for their ends."""
+        return sum(transaction.deliveries for transaction in self._open.values()) if self._open else 0
+
     def any_of(self, session: int) -> bool:
         """Whether that session has one."""
         return any(its == session for its, _ in self._open)

@@ -163,6 +163,7 @@ def _refuse(
         link.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])
     elif not _tell(link, transaction, seqs, then, detail):
         transaction.refused.append(Refused(link, seqs, then["outcome"], then["condition"], detail))
+        transaction.refusals += len(seqs)
     _conclude(transaction, then, ending)
 
 

@@ -79,6 +79,7 @@ class Transaction:
         self.began_s = gateway.clock.monotonic_s()
         self.postings: list[Held] = []
         self.refused: list[Refusal] = []
+        self.refusals = 0  # deliveries in them
         self.retirements: list[Retirement] = []
         self.nodes: dict[str, None] = {}  # where its messages go and its deliveries come from; the first NODES_SHOWN
         self.settlements = 0  # deliveries whose outcomes it holds
@@ -107,6 +108,11 @@ class Transaction:
         self._deliveries += count
         gateway.transaction_bytes += size_bytes
         return True
+
+    @property
+    def deliveries(self) -> int:
+        """That are kept for its end."""
+        return self._deliveries + self.refusals
 
     @property
     def messages(self) -> int:

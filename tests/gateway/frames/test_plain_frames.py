@@ -15,6 +15,7 @@ from gateway.frames.frame_reader import FrameReader, TransferRun
 from gateway.frames.frames import DISPOSITION, FLOW, TRANSFER, Fault, Frame
 from gateway.frames.performatives import PERFORMATIVES
 from gateway.frames.plain_frames import ANY_ID
+from gateway.frames.wide_dispositions import NAMED_MAX
 from tests.gateway.frames.frame_cases import ALONE, ATTACHED, FRAME_MAX, HEARTBEAT, MESSAGE, MESSAGE_MAX, PLAIN, opened
 from tests.kit.wire import frames
 from transformers.codec import AmqpMap, Described, Symbol, UInt, ULong, decode, encode
@@ -67,6 +68,11 @@ def built(code: int, fields: tuple[bytes, ...], payload: bytes = b"", doff: int 
     return struct.pack(">IBBH", len(body) + 4 * doff, doff, 0, 0) + bytes(4 * doff - 8) + body
 
 
+def said(data: bytes | memoryview, stated: int = -1) -> tuple[int, int, int, bytes | None]:
+    """Of dispositions on channel 0."""
+    return plain_frames.dispositions(data, 0, 0, stated, GIVEN, NAMED_MAX)
+
+
 def is_plain(data: bytes | memoryview, next_id: int = ANY_ID) -> bool:
     """C takes it, whole."""
     code = data[10]
@@ -74,7 +80,7 @@ def is_plain(data: bytes | memoryview, next_id: int = ANY_ID) -> bool:
         cut = plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, next_id)
         return cut is not None and cut[0] == len(data)
     if code == DISPOSITION:
-        return plain_frames.dispositions(data, 0, 0, -1, GIVEN)[0] == len(data)
+        return said(data)[0] == len(data)
     return plain_frames.flowed(data, 0) is not None
 
 
@@ -95,7 +101,7 @@ def agrees(data: bytes) -> None:
         assert not any(map(frame.field, range(5, 11)))
     elif frame.code == DISPOSITION:
         last = frame.field(1) if frame.field(2) is None else frame.field(2)
-        assert (frame.field(0), plain_frames.dispositions(data, 0, 0, -1, GIVEN)[1]) == (True, last)
+        assert (frame.field(0), said(data)[1]) == (True, last)
     else:
         handle = frame.field(4)
         assert plain_frames.flowed(data, 0) == (-1 if handle is None else handle)
@@ -173,7 +179,7 @@ def plain_as(code: int, data: bytes) -> bool:
     if code == TRANSFER:
         return plain_frames.cut(data, 0, FRAME_MAX, MESSAGE_MAX, -1, ANY_ID) is not None
     if code == DISPOSITION:
-        return plain_frames.dispositions(data, 0, 0, -1, GIVEN)[0] > 0
+        return said(data)[0] > 0
     return plain_frames.flowed(data, 0) is not None
 
 
@@ -216,7 +222,7 @@ def test_a_run_is_on_one_channel(at: int) -> None:
     assert cut is not None and cut[0] == sum(map(len, run[:4]))
     dispositions = [bytearray(frames.disposition(number, number, frames.state("accepted"))) for number in range(3)]
     dispositions[2][at] ^= 1
-    assert plain_frames.dispositions(b"".join(dispositions), 0, 0, -1, GIVEN)[0] == sum(map(len, dispositions[:2]))
+    assert said(b"".join(dispositions))[0] == sum(map(len, dispositions[:2]))
 
 
 def test_frames_that_are_cut_short_are_left_to_the_rest_of_the_stream() -> None:
@@ -245,7 +251,7 @@ def test_nothing_behind_what_came_is_read() -> None:
 def test_of_two_dispositions_alike_the_second_is_whole() -> None:
     octets = b"".join(frames.disposition(number, number, frames.state("accepted")) for number in (1, 2))
     for end in range(len(octets) // 2, len(octets)):
-        assert plain_frames.dispositions(memoryview(octets)[:end], 0, 0, -1, GIVEN)[0] == len(octets) // 2
+        assert said(memoryview(octets)[:end])[0] == len(octets) // 2
 
 
 def in_transaction(number: int, transaction: bytes | None) -> bytes:
@@ -256,7 +262,9 @@ def in_transaction(number: int, transaction: bytes | None) -> bytes:
 @pytest.mark.parametrize(("first", "other"), [(b"t", b"tt"), (b"tt", b"t"), (b"t", b"u"), (b"t", None), (None, b"t")])
 def test_a_run_of_dispositions_is_in_one_transaction(first: bytes | None, other: bytes | None) -> None:
     run = in_transaction(1, first) + in_transaction(2, first)
-    end, stated, named, transaction = plain_frames.dispositions(run + in_transaction(3, other), 0, 0, -1, GIVEN)
+    end, stated, named, transaction = plain_frames.dispositions(
+        run + in_transaction(3, other), 0, 0, -1, GIVEN, NAMED_MAX
+    )
     assert (end, stated, named, transaction) == (len(run), 2, 2, first)
 
 
@@ -264,8 +272,8 @@ def test_a_run_of_dispositions_is_in_one_transaction(first: bytes | None, other:
 def test_a_disposition_of_a_run_is_about_later_deliveries(second: int) -> None:
     first = frames.disposition(2, 2, frames.state("accepted"))
     again = frames.disposition(second, second, frames.state("accepted"))
-    assert plain_frames.dispositions(first + again, 0, 0, -1, GIVEN)[0] == len(first)
-    assert plain_frames.dispositions(again, 0, 0, 2, GIVEN)[0] == 0
+    assert said(first + again)[0] == len(first)
+    assert said(again, 2)[0] == 0
 
 
 def test_the_descriptor_of_a_plain_frame_is_one_octet() -> None:

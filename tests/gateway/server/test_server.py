@@ -17,6 +17,8 @@ from mappings import load_tables
 from tests.kit.realm.stopped_clock import StoppedClock
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation, build_gateway
+from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_gateway import ScriptedGateway
 from tests.kit.wire.scripted_realm import ScriptedRealm
 
 EMPTY = b"\0\0\0\x08\x02\0\0\0"  # a heartbeat
@@ -124,3 +126,20 @@ def test_only_a_heartbeat_has_nothing_to_say() -> None:
     attach = frames.attach_receiver(frames.source("news", 0), 0, "d")
     assert not conversation.connection.receive(attach[:20])
     assert conversation.connection.receive(attach[20:] + EMPTY)
+
+
+@pytest.mark.parametrize("pressure", [True, False])
+def test_a_peer_that_is_not_read_is_not_silent(pressure: bool) -> None:
+    """While the realm does not keep up, no socket is read: what the peers say meanwhile is not heard."""
+    with ScriptedGateway(load_tables()) as scripted, Peer(scripted.port):
+        gateway, server = scripted.gateway, scripted.server
+
+        def later() -> list[bool]:
+            gateway.on_pressure(pressure)
+            ports = list(server.sockets.items())
+            for later_s in (10_000, 20_000):  # the first time it was heard before
+                for _, port in ports:
+                    port.tick(gateway.clock.monotonic_s() + later_s)
+            return [connection.closing for connection, _ in ports]
+
+        assert scripted.do(later) == [not pressure]

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from proton.utils import BlockingConnection
 
 from gateway.auth.sasl import AMQP_HEADER, SASL_HEADER
 from tests.gateway.auth.sasl_frames import frame, init
-from tests.kit.patience import HANG_S
+from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.certificates import Authority, Pair
 from tests.kit.processes.gateway import embedded_realm, make_gateway
@@ -286,3 +287,29 @@ def test_certificates_change_while_serving(world: World) -> None:
         assert again.getpeercert(True) == old
     assert sender.send(proton.Message(body="one")).remote_state == proton.Delivery.ACCEPTED  # was there all the time
     connection.close()
+
+
+def test_key_updates_without_end_are_refused(world: World, tmp_path: Path) -> None:
+    """Each is work before any login, and OpenSSL has no limit: `openssl s_client` sends one for a line `k`."""
+    patient = {**world.gateway.settings, "limits": {"open_timeout_ms": 3_600_000}}
+    gateway = make_gateway(tmp_path, embedded_realm(tmp_path), **{name: patient[name] for name in ("tls", "limits")})
+    gateway.more = ["amqps"]
+    gateway.start()
+    address = f"127.0.0.1:{gateway.ports['amqps']}"
+    command = ["openssl", "s_client", "-connect", address, "-tls1_3", "-CAfile", str(world.ours.certificate)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, bufsize=0
+    ) as client:
+        assert client.stdin is not None
+
+        def updates() -> bool:
+            """Several, and whether it is ended for that."""
+            with contextlib.suppress(BrokenPipeError):
+                for _ in range(50):
+                    client.stdin.write(b"k\n")  # type: ignore[union-attr]
+                    time.sleep(0.0005)  # it looks at the first letter of what it reads at once
+            return client.poll() is not None
+
+        until(updates, "the end of a connection that sends nothing but key updates")
+    assert "records without data" in gateway.log()
+    gateway.end_well()

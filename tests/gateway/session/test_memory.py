@@ -12,6 +12,7 @@ from gateway.amqp.in_part import InPart
 from gateway.quotas.held_bytes import DELIVERY_BYTES, HeldAccount, HeldBytes
 from gateway.session.memory import STUCK_S
 from mappings import load_tables
+from tests.kit.realm.stopped_clock import StoppedClock
 from tests.kit.scenarios.environment import Environment
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation
@@ -221,3 +222,26 @@ def test_a_message_of_the_largest_size_has_room_whatever_is_configured() -> None
     account = pool.open_account(None)
     account.hold(MESSAGE, 0, 0)
     assert account.room >= 0
+
+
+@pytest.mark.parametrize("state", ["expired", "open"])
+def test_what_a_transaction_keeps_counts_and_ends_its_connection(state: str) -> None:
+    """A publisher that settles second is told, and each delivery stays until the discharge, which need not come."""
+    env = environment(held_bytes_per_connection=100 * DELIVERY_BYTES, transaction_timeout_ms=1_000)
+    hog = env.peer("hog")
+    hog.say(frames.attach_sender(frames.COORDINATOR, 7, "control"), frames.attach_sender("q", rcv=1))
+    declared = next(seen for seen in hog.say(frames.declare(0, 7)) if seen.name == "disposition")
+    transaction = declared.field(4).value[0]
+    if state == "expired":
+        assert isinstance(env.gateway.clock, StoppedClock)
+        env.gateway.clock.now_s += 2
+        hog.connection.tick(env.gateway.clock.now_s)
+    posted = [frames.transfer(n, WHOLE, state=frames.in_transaction(transaction)) for n in range(1, 121)]
+    hog.say(*posted[:99])
+    assert not hog.connection.closing
+    name, condition, words = reason([seen for seen in hog.say(*posted[99:]) if seen.name in ("detach", "close")])
+    assert (name, condition) == ("close", REFUSED) and "transactions" in words
+    assert env.gateway.faults["too-much-held"] == 1
+    env.gateway.disconnect(hog.connection)
+    assert env.gateway.held.unfinished == 0
+    serves(env)
