@@ -116,11 +116,9 @@ class FrameReader:
         return max(0, size - len(rest))
 
     def _pieces(self, data: Octets) -> Iterator[Piece]:
-        end = len(data)
-        start = position = 0  # start: of the plain run that is growing
+        end, start, position = len(data), 0, 0  # start: of the plain run that is growing
         posted: tuple[int, bytes] | None = None  # where the last frame is that stood alone, if more like it may follow
-        spoken = Spoken()
-        frame_size_max, discards = self._frame_size_max, self._endpoints.discards
+        spoken, frame_size_max, discards = Spoken(), self._frame_size_max, self._endpoints.discards
         while end - position >= HEADER_SIZE:
             if position - start >= _PLAIN_BYTES or spoken.count >= NAMED_MAX:
                 yield data, start, position, spoken.take()
@@ -128,10 +126,7 @@ class FrameReader:
             if start == position and 0 < self._effort_max <= self.effort:
                 self.unread = data[position:]
                 return
-            if end - position >= _HEAD_SIZE:
-                size, kind, channel, head = _HEAD(data, position)
-            else:
-                (size, kind, channel), head = _SHORT(data, position), 0
+            size, kind, channel, head = _head(data, position) if end - position < _HEAD_SIZE else _HEAD(data, position)
             if not HEADER_SIZE <= size <= frame_size_max or kind & 0xFF or not 2 <= kind >> 8 <= size >> 2:
                 if position > start:
                     yield data, start, position, spoken.take()
@@ -156,18 +151,16 @@ class FrameReader:
                 if behind > position:
                     position = behind
                     continue
-            elif plain and head == _TRANSFER8:
-                transfers = self._transfers(data, position, channel, posted)
-                if transfers is not None:
-                    behind, thin, run = transfers
-                    if (run is not None or spoken.named) and position > start:  # a discharge comes behind its outcomes
-                        yield data, start, position, spoken.take()
-                        start = position
-                    if run is not None:
-                        start = behind
-                        yield thin, 0, len(thin), run
-                    position = behind
-                    continue
+            elif plain and head == _TRANSFER8 and (cut := self._transfers(data, position, channel, posted)) is not None:
+                behind, thin, run = cut
+                if (run is not None or spoken.named) and position > start:  # a discharge comes behind its outcomes
+                    yield data, start, position, spoken.take()
+                    start = position
+                if run is not None:
+                    start = behind
+                    yield thin, 0, len(thin), run
+                position = behind
+                continue
             elif size == (kind >> 8) * 4 or (plain and head == _FLOW8 and self._is_plain_flow(data, position, channel)):
                 self._spend(_OF_FLOW if size > _HEAD_SIZE else 0)
                 position += size  # an empty frame is a heartbeat
@@ -189,9 +182,6 @@ class FrameReader:
                     return
                 discards.add(alone.channel)
             self.effort += _effort(alone)
-            if 0 < self._effort_max <= self.effort:
-                self.unread = data[position:]
-                return
         if position > start:
             yield data, start, position, spoken.take()
         self._rest = bytes(data[position:])
@@ -278,6 +268,12 @@ class FrameReader:
         if fault is not None or frame.code != TRANSFER:
             return fault or frame
         return _following(frame, self._endpoints.sessions[channel])
+
+
+def _head(data: Octets, position: int) -> tuple[int, int, int, int]:
+    """Of a frame that may be no longer than this."""
+    size, kind, channel = _SHORT(data, position)
+    return size, kind, channel, 0
 
 
 def _following(transfer: Frame, session: Session) -> Frame | Part:

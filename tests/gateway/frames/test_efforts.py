@@ -89,7 +89,7 @@ def test_a_disposition_of_many_deliveries_is_read_in_parts() -> None:
 
 def test_outcomes_in_a_transaction_are_all_counted() -> None:
     stream = frames.disposition(0, GIVEN - 1, frames.in_transaction(b"t", ACCEPTED))
-    stated = [frame for _, found in walked(attached(), stream) for frame in found if isinstance(frame, Stated)]
+    stated = [frame for _, came in walked(attached(), stream) for frame in came if isinstance(frame, Stated)]
     assert sum(count for piece in stated for count in piece.named.values()) == GIVEN
 
 
