@@ -8,6 +8,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+_HEX_MAX = 12
+"""Digits of such a time, and some to spare: microseconds are within 64 bits, too."""
+
 
 def judged_groups(groups: DataFrame, runs: DataFrame) -> DataFrame:
     """Groups of outcomes without the deliveries below their run's base; `seq` and `eid` stay of one length."""
@@ -37,6 +40,8 @@ def with_judged(rows: DataFrame, runs: DataFrame, firsts: DataFrame | None, sinc
 
 
 def _is_older(since: int) -> Column:
-    """A run's name begins with the milliseconds since 1970 at which it began, in hex."""
-    began_ms = F.conv(F.split_part("run", F.lit("-"), F.lit(1)), 16, 10).cast("bigint")
+    """A run's name begins with the milliseconds since 1970 at which it began, in hex; one that is too long to be a time
+    is never older."""
+    written = F.split_part("run", F.lit("-"), F.lit(1))
+    began_ms = F.when(F.length(written) <= _HEX_MAX, F.conv(written, 16, 10).cast("bigint"))
     return began_ms * 1000 <= F.lit(since)

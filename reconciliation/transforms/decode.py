@@ -13,8 +13,9 @@ from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.runs import RECORDED
 
 GATEWAY_KEY = "^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
-COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,19};"
-"""Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it."""
+COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,18};"
+"""Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it. A number of 19
+digits may be none: its key is no gateway's."""
 ENDS = (*TERMINAL, "expired", "filtered", "move")
 PLACED = ("purge", "seek", "truncated", "delete")
 """Of these it counts where in the journal they stand."""

@@ -12,7 +12,7 @@ from reconciliation.model.folder import LocalFolder
 from reconciliation.model.runs import numbering_findings, runs_of
 from reconciliation.model.window import Window, parse
 from reconciliation.report import report
-from reconciliation.transforms import blocks, frames, runs, tallies
+from reconciliation.transforms import bases, blocks, frames, runs, tallies
 from reconciliation.transforms.frames import local_table
 from tests.reconciliation.numberings import numbering
 
@@ -162,3 +162,11 @@ def test_a_window_reports_what_lies_in_it_and_balances_all(tmp_path: Path) -> No
     findings = report.condense(folder, Window(noon, noon + 9))
     assert [(entry.code, entry.count, entry.first_eid) for entry in findings.classes] == [("P1", 1, noon)]
     assert findings.totals["P1", 5, None] == 3
+
+
+def test_a_run_whose_name_is_too_long_to_be_a_time_is_judged(session: SparkSession) -> None:
+    """Anybody may write such a key; it ended every reconciliation of a realm of which evidence was trimmed."""
+    rows = local_table(session, [("f" * 40 + "-0001", 1, 5), ("1-0001", 1, 6)], "run string, seq bigint, eid bigint")
+    known = local_table(session, [], "run string, base bigint")
+    judged = bases.with_judged(rows, known, None, 10**15).collect()
+    assert {row["eid"]: row["judged"] for row in judged} == {5: True, 6: False}

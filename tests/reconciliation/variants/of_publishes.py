@@ -40,6 +40,13 @@ def of_a_foreign_writer(shared: SharedRealm, name: str) -> Expected:
     return Expected({"P3": [tag(node, eid)]}, "written by no gateway")
 
 
+def as_a_copy_of_an_eid_that_is_none(shared: SharedRealm, name: str) -> Expected:
+    """Nineteen digits: more than an EID can have. It ended every reconciliation."""
+    node, _ = shared.queue(name)
+    [eid] = shared.world.append(node.topic, [b"2;1;9999999999999999999;rejected;k"], [b"x"])
+    return Expected({"P3": [tag(node, eid)]}, "written by no gateway")
+
+
 def of_no_delivery(shared: SharedRealm, name: str) -> Expected:
     """The key names a seq that the run never gave."""
     node, _ = shared.queue(name)
@@ -132,6 +139,7 @@ VARIANTS = [
     Variant("the-same-again", the_same_again),
     Variant("the-same-in-another-node", the_same_in_another_node),
     Variant("of-a-foreign-writer", of_a_foreign_writer),
+    Variant("as-a-copy-of-an-eid-that-is-none", as_a_copy_of_an_eid_that_is_none),
     Variant("of-no-delivery", of_no_delivery),
     Variant("of-a-settlement", of_a_settlement),
     Variant("refused-and-there", refused_and_there),
