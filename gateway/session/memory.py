@@ -91,10 +91,14 @@ def _give_way(pool: HeldBytes, asking: Holder) -> None:
 
 
 def _end_largest(holder: Holder, words: str) -> None:
-    """The link with the largest message that is here in part; the connection, where its transactions keep more."""
+    """The link with the largest message that is here in part; the connection, where its transactions keep more. What
+    has ended without a turn of its peer is not counted any more."""
+    holder.write_pressure.look()
     before = holder.engine.in_part.size
     if holder.write_pressure.in_transactions > before:
         holder.fault("too-much-held", words)
+        return
+    if not before:
         return
     holder.fault("too-much-unfinished", words, holder.engine.in_part.largest())
     holder.write_pressure.look()

@@ -245,3 +245,20 @@ def test_what_a_transaction_keeps_counts_and_ends_its_connection(state: str) -> 
     env.gateway.disconnect(hog.connection)
     assert env.gateway.held.unfinished == 0
     serves(env)
+
+
+def test_a_transaction_that_ended_without_a_turn_of_its_peer_is_not_taken_for_what_holds_most() -> None:
+    """The gateway ended its control link; what was counted for it is looked at before anything else of it ends."""
+    env = environment(held_bytes=100 * DELIVERY_BYTES)
+    innocent, hog = env.peer("innocent"), Publisher(env, "hog")
+    innocent.say(frames.attach_sender(frames.COORDINATOR, 7, "control"), frames.attach_sender("q"))
+    declared = next(seen for seen in innocent.say(frames.declare(0, 7)) if seen.name == "disposition")
+    posted = frames.in_transaction(declared.field(4).value[0])
+    innocent.say(*(frames.transfer(n, WHOLE, state=posted) for n in range(1, 41)))
+    control = next(link for link in innocent.connection.engine.links() if link.name == "control")
+    innocent.connection.close_link(control, REFUSED, "an operator's wish")
+    assert innocent.connection.write_pressure.in_transactions == 0 < innocent.connection.write_pressure.held.unfinished
+    endings = [frame for _ in range(40) for frame in hog.begin(2)]
+    assert endings == [], "there is room for all of it"
+    assert not innocent.connection.closing and env.gateway.faults["too-much-held"] == 0
+    assert env.gateway.held.room >= 0
