@@ -64,10 +64,9 @@ class TlsLayer(Layer):
             at += len(part)
             self._incoming.write(part)
             if self._shakes():
-                before = sum(map(len, pieces))
-                ended = self._read(pieces)
-                explained = _OF_TEXT * (sum(map(len, pieces)) - before)
-                self._without_text = max(0, self._without_text + len(part) - explained)
+                plain, ended = self._read()
+                pieces.append(plain)
+                self._without_text = max(0, self._without_text + len(part) - _OF_TEXT * len(plain))
         return b"".join(pieces), ended
 
     def _shakes(self) -> bool:
@@ -78,17 +77,18 @@ class TlsLayer(Layer):
                 self._shaken = True
         return self._shaken
 
-    def _read(self, pieces: list[bytes]) -> bool:
-        """All that is there; whether the peer has said that no more comes."""
+    def _read(self) -> tuple[bytes, bool]:
+        """What is there, and whether the peer has said that no more comes."""
+        pieces: list[bytes] = []
         while True:
             try:
                 piece = self._tls.read(RECORD_BYTES)
             except ssl.SSLWantReadError:
-                return False
+                return b"".join(pieces), False
             except ssl.SSLZeroReturnError:
                 piece = b""
             if not piece:
-                return True
+                return b"".join(pieces), True
             pieces.append(piece)
 
     def _flush(self) -> None:

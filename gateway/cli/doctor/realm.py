@@ -45,14 +45,15 @@ def owner(log: Log, prefix: str) -> Iterator[Finding]:
     if records is None:
         yield ok("lease", "the realm was never opened")
         return
+    liveness = SystemLiveness()
     who = f"run {records.run} on {records.process.get('host', 'a host that is not recorded')}"
     if records.free:
         yield ok("lease", f"no gateway owns the realm; the last one was {who}" if records.run else "no owner yet")
-    elif SystemLiveness().gone(records.process):
+    elif liveness.gone(records.process):
         yield warn(
             "lease", f"the owner, {who}, has ended without giving the realm back", "start a gateway: it recovers"
         )
-    elif not SystemLiveness().sees(records.process):
+    elif not liveness.sees(records.process):
         words = "whether it lives cannot be seen from here: ask its /readyz, or run realmgate doctor there"
         yield not_looked_at("lease", f"{who} owns the realm; {words}")
     else:

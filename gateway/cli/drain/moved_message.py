@@ -44,7 +44,6 @@ def moved_message(stored: bytes) -> MovedMessage:
     return MovedMessage(octets, digest, _message_id(stored, offsets[PROPERTIES]))
 
 
-@functools.lru_cache(maxsize=1024)
 def _annotations(section: bytes) -> bytes:
     """Empty: there are none."""
     if not any(key.encode() in section for key in _OF_RABBITMQ):

@@ -87,6 +87,13 @@ def test_a_disposition_of_many_deliveries_is_read_in_parts() -> None:
     assert len(turns) >= GIVEN // (2 * NAMED_MAX), "and in turns"
 
 
+@pytest.mark.parametrize("cut", [5, 11, 30])
+def test_of_one_that_comes_in_two_reads_nothing_is_lost(cut: int) -> None:
+    tap, stream = attached(), frames.disposition(0, GIVEN - 1, ACCEPTED) + frames.disposition(7, 7, ACCEPTED)
+    turns = [octets for part in (stream[:cut], stream[cut:]) for octets, _ in walked(tap, part)]
+    assert sum(last - first + 1 for first, last in named(b"".join(turns))) == GIVEN + 1
+
+
 def test_outcomes_in_a_transaction_are_all_counted() -> None:
     stream = frames.disposition(0, GIVEN - 1, frames.in_transaction(b"t", ACCEPTED))
     stated = [frame for _, came in walked(attached(), stream) for frame in came if isinstance(frame, Stated)]
