@@ -80,9 +80,8 @@ def _consumers(gateway: Gateway, node: str) -> int:
 
 def _letters(gateway: Gateway, shown: Shown) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for key, count in gateway.rises.counts(shown.now_us, shown.minutes).items():
-        if key[0] == "letters":
-            counts[key[1]] += count
+    for (node, _), count in gateway.rises.counted("letters", shown.now_us, shown.minutes).items():
+        counts[node] += count
     return counts
 
 
@@ -93,10 +92,8 @@ def _accepted(counted: Mapping[str, Mapping[str, int]], direction: str) -> int:
 def outcomes_of(gateway: Gateway, shown: Shown) -> dict[str, dict[str, dict[str, int]]]:
     """Deliveries that got their outcome in the time shown: node, direction, outcome, count."""
     by_node: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {"in": {}, "out": {}})
-    for key, count in gateway.rises.counts(shown.now_us, shown.minutes).items():
-        if key[0] == "deliveries":
-            _, direction, node, outcome = key
-            by_node[node].setdefault(direction, {})[outcome] = count
+    for (direction, node, outcome), count in gateway.rises.counted("deliveries", shown.now_us, shown.minutes).items():
+        by_node[node].setdefault(direction, {})[outcome] = count
     return by_node
 
 

@@ -114,6 +114,10 @@ class Rises:
             sums.update(self._minutes.get(minute, {}))
         return sums
 
+    def counted(self, short: str, now_us: int, minutes: int) -> dict[Key, int]:
+        """The same of one counter, by its label values."""
+        return {key[1:]: count for key, count in self.counts(now_us, minutes).items() if key[0] == short}
+
     def series(self, now_us: int, minutes: int, wanted: Callable[[Key], bool]) -> list[int]:
         """Each minute's sum, the oldest first."""
         last = now_us // MINUTE_US

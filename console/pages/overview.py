@@ -128,9 +128,8 @@ def _capacity(view: View) -> list[Document]:
 def _transactions(view: View) -> Document:
     ended: Counter[str] = Counter()
     for gateway in view.shown.of(view.gateways):
-        for key, count in gateway.rises.counts(view.now_us, view.shown.minutes).items():
-            if key[0] == "transactions":
-                ended[key[1]] += count
+        for (end,), count in gateway.rises.counted("transactions", view.now_us, view.shown.minutes).items():
+            ended[end] += count
     shown = {"open": _sum(view, "transactions_open"), "held_bytes": _sum(view, "transaction_bytes")}
     return {**shown, "ended": dict(ended)}
 
