@@ -42,24 +42,45 @@ def numbering(outcomes: DataFrame, journal: DataFrame, before: int, hidden_from:
         .groupBy("source", "run")
         .agg(
             F.count("*").alias("records"),
-            F.min("n").alias("n_first"),
-            F.max("n").alias("n_last"),
-            F.count_distinct("n").alias("n_distinct"),
-            F.min("at").alias("at_first"),
-            F.max("at").alias("at_last"),
-            F.max("low").alias("low"),
-            F.min("offset").alias("offset_first"),
-            F.min_by("at", "offset").alias("at_offset_first"),
-            F.min_by("next", F.struct("n", "offset")).alias("next"),
-            F.max("closed").alias("closed"),
-            F.collect_set("digest").alias("digests"),
-            F.max("recorded").alias("recorded"),
-            F.max("offset").alias("offset_last"),
+            *_numbers(),
+            *_marks(),
+            *_noted(young),
             F.max(F.when(F.col("offset") < hidden_from, F.col("at"))).alias("at_read"),
-            F.max(F.when(F.col("at") <= young, F.col("recorded"))).alias("noted_old"),
-            F.min(F.when(F.col("at") > young, F.col("recorded"))).alias("noted_young"),
         )
     )
+
+
+def _numbers() -> list[Column]:
+    """Of the records of a run: how they are numbered, when they were written, and where they are."""
+    return [
+        F.min("n").alias("n_first"),
+        F.max("n").alias("n_last"),
+        F.count_distinct("n").alias("n_distinct"),
+        F.min("at").alias("at_first"),
+        F.max("at").alias("at_last"),
+        F.min("offset").alias("offset_first"),
+        F.max("offset").alias("offset_last"),
+        F.min_by("at", "offset").alias("at_offset_first"),
+    ]
+
+
+def _marks() -> list[Column]:
+    """Of outcome records: how far they came, and by which tables."""
+    return [
+        F.max("low").alias("low"),
+        F.min_by("next", F.struct("n", "offset")).alias("next"),
+        F.max("closed").alias("closed"),
+        F.collect_set("digest").alias("digests"),
+    ]
+
+
+def _noted(young: int) -> list[Column]:
+    """How many outcome records the journal notes: at most, in its old notes, and in its young ones at least."""
+    return [
+        F.max("recorded").alias("recorded"),
+        F.max(F.when(F.col("at") <= young, F.col("recorded"))).alias("noted_old"),
+        F.min(F.when(F.col("at") > young, F.col("recorded"))).alias("noted_young"),
+    ]
 
 
 def _recorded() -> Column:
@@ -72,24 +93,11 @@ def _recorded() -> Column:
 
 def partial(records: DataFrame, source: str) -> DataFrame:
     """How the records of a link are numbered, by run (`model.run_sums` adds them up): of the notes see `notes`."""
-    of_outcomes = [
-        F.max("low").alias("low"),
-        F.min_by("next", F.struct("n", "offset")).alias("next"),
-        F.max("closed").alias("closed"),
-        F.collect_set("digest").alias("digests"),
-    ]
     return records.groupBy(F.lit(source).alias("source"), "run").agg(
         F.count("*").alias("count"),
-        F.min("n").alias("n_first"),
-        F.max("n").alias("n_last"),
-        F.count_distinct("n").alias("n_distinct"),
-        F.min("at").alias("at_first"),
-        F.max("at").alias("at_last"),
         F.count_if(F.col("at").isNull() | F.col("n").isNull()).alias("undated"),
-        F.min("offset").alias("offset_first"),
-        F.max("offset").alias("offset_last"),
-        F.min_by("at", "offset").alias("at_offset_first"),
-        *(of_outcomes if source == "outcomes" else ()),
+        *_numbers(),
+        *(_marks() if source == "outcomes" else ()),
     )
 
 
@@ -100,15 +108,7 @@ def notes(journal: DataFrame) -> DataFrame:
 
 def added_notes(notes: DataFrame, before: int, young: int) -> DataFrame:
     """By run, as `numbering` has it."""
-    return (
-        notes.where(F.col("offset") < before)
-        .groupBy("run")
-        .agg(
-            F.max("recorded").alias("recorded"),
-            F.max(F.when(F.col("at") <= young, F.col("recorded"))).alias("noted_old"),
-            F.min(F.when(F.col("at") > young, F.col("recorded"))).alias("noted_young"),
-        )
-    )
+    return notes.where(F.col("offset") < before).groupBy("run").agg(*_noted(young))
 
 
 def missing_numbers(records: DataFrame, runs: list[str], first: int | None) -> DataFrame:

@@ -35,4 +35,6 @@ def test_a_random_history_is_judged_by_sums(
     look()
     words = [line for result in results for line in result.text.splitlines() if "Judged" in line]
     print(seed, cuts, history.planted, results[-1].classes(), *(word[-90:] for word in words), sep="\n  ")
+    if not history.faults and not history.shortens:
+        assert all("Judged from the sums" in word for word in words), words
     assert said(results[-1]) == said(reconcile(place.realm))
