@@ -8,6 +8,7 @@ import pytest
 
 from tests.kit.processes.artemis import Artemis, start_artemis
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, start_gateway
+from tests.kit.processes.rabbitmq import RabbitMQ
 
 LARGEST = 16 << 20  # octets of a message, by default
 
@@ -32,3 +33,12 @@ def artemis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Artemis]:
     broker = start_artemis(tmp_path_factory.mktemp("artemis") / "broker")
     yield broker
     broker.stop()
+
+
+@pytest.fixture(scope="module")
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQ]:
+    """Another one; a test that uses it is marked `NEEDS_RABBITMQ`."""
+    node = RabbitMQ(tmp_path_factory.mktemp("rabbitmq") / "node")
+    node.start()
+    yield node
+    node.stop()

@@ -6,9 +6,6 @@ RabbitMQ 3.10 breaks at a drain of credit, so the queue is empty when nothing co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-
-import pytest
 
 from tests.interop.clients import cli_proton
 from tests.kit.patience import HANG_S
@@ -19,14 +16,6 @@ from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 
 COUNT = 500
-
-
-@pytest.fixture(scope="module")
-def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMQ]:
-    node = RabbitMQ(tmp_path_factory.mktemp("rabbitmq") / "node")
-    node.start()
-    yield node
-    node.stop()
 
 
 @NEEDS_RABBITMQ

@@ -95,6 +95,15 @@ def log_of(gateway: GatewayProcess) -> Log:
     return open_log(load_settings(gateway.config_path))
 
 
+def takes(log: Log, prefix: str, run: str, process: dict[str, Any], *, without: str = "") -> None:
+    """A run of another gateway has the lease; its record lacks `without`."""
+    lease = lease_of(log, prefix)
+    assert lease is not None
+    took = orjson.loads(encode_lease("take", lease, run, process, 0, 5.0))
+    took.pop(without, None)
+    log.control.put(f"{prefix}.lease", run.encode(), orjson.dumps(took))
+
+
 def prefix_of(gateway: GatewayProcess) -> str:
     return str(gateway.settings["realm"].get("prefix", "um"))
 
@@ -215,12 +224,9 @@ def test_a_gateway_that_lives_and_does_not_answer_is_red(new_gateway: StartGatew
 def test_an_owner_on_another_machine_is_not_called_alive(new_gateway: StartGateway, kind: str) -> None:
     gateway = used(new_gateway, kind)
     gateway.stop()
-    prefix = prefix_of(gateway)
     elsewhere = {"host": "gw-b", "pid": 1, "start": 1, "boot": "of gw-b", "space": "pid:[1]"}
     with closing(log_of(gateway)) as log:
-        lease = lease_of(log, prefix)
-        assert lease is not None
-        log.control.put(f"{prefix}.lease", b"b-1", encode_lease("take", lease, "b-1", elsewhere, 0, 5.0))
+        takes(log, prefix_of(gateway), "b-1", elsewhere)
     [line] = [finding for finding in examine(gateway.config_path, None, HANG_S)[1] if finding.check == "lease"]
     assert line.status == "not looked at" and "run b-1 on gw-b owns the realm" in line.words, line
 
@@ -274,11 +280,7 @@ def test_a_release_that_writes_no_history_lacks_none(new_gateway: StartGateway, 
     prefix = prefix_of(gateway)
     with closing(log_of(gateway)) as log:
         log.control.delete_topics([f"{prefix}.history"])
-        lease = lease_of(log, prefix)
-        assert lease is not None
-        took = orjson.loads(encode_lease("take", lease, "earlier", {}, 0, 5.0))
-        del took["topics"]
-        log.control.put(f"{prefix}.lease", b"earlier", orjson.dumps(took))
+        takes(log, prefix, "earlier", {}, without="topics")
     assert red(gateway) == {}
     words = {finding.check: finding.words for finding in reversed(examine(gateway.config_path, None, HANG_S)[1])}
     assert f"{prefix}.history comes with the upgrade: run earlier is of an earlier release" in words["topics"]
