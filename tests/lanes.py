@@ -7,7 +7,8 @@ long ones first. The rooms in `QUIET` wait for nothing: they have no process, no
 A sixth lane runs them when what the tests need is there (`tests/ready.py`); `interop` waits for that.
 `tests/test_tidy.py` is left out: `make check` has just run it.
 
-A lane that finds no more of its own takes of the other ones.
+A lane that finds no more of its own takes of the other ones. Of the rooms with a Spark only some run at once
+(`tests/waiting.py`).
 
 Each room is a pytest of its own; what it prints is shown when it ends. The rooms of a lane share one broker, which the
 first of them starts that asks for one (`tests/conftest.py`). A test that failed runs once more, alone, when all lanes
@@ -26,7 +27,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,15 +36,21 @@ from tests.ready import STEPS, prepare
 from tests.record import Record, read
 from tests.tiers import LONG
 from tests.verdict import Room, Verdict, duration, note_unsteady
+from tests.waiting import Waiting
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent / ".cache"
 QUIET = ("mappings", "simulation", "transformers")
 SPLIT = ("gateway", "wire")  # too long for one lane: their folders are rooms
-SPLIT_LONG = ("contract", "reconciliation")  # also in the long tier: it ended with one lane that had these two
+SPLIT_LONG = (  # also in the long tier: it ended with one lane that had one of these
+    *("contract", "reconciliation", "reconciliation/cli", "reconciliation/read"),
+)
+HEAVY = ("tests/reconciliation",)  # a Spark each
 FIRST = (
-    *("reconciliation/read", "contract/subscriptions", "reconciliation/cli", "reconciliation/jobs", "contract/journal"),
-    *("reconciliation/variants", "contract/nodes", "contract/recovery", "contract/dispatch", "reconciliation/what_if"),
+    *("reconciliation/variants", "reconciliation/cli/test_cluster.py", "reconciliation/read/test_increments.py"),
+    *("contract/subscriptions", "contract/journal", "reconciliation/cli/test_every.py", "reconciliation/jobs"),
+    *("reconciliation/read/test_sums_at_random.py", "reconciliation/read/test_cut_evidence.py"),
+    *("contract/nodes", "contract/recovery", "contract/dispatch", "reconciliation/what_if"),
     *("contract", "reconciliation", "gateway/cli", "wire/um", "gateway/admin", "wire/deliveries", "native_backend"),
     *("wire/attach", "gateway/serve", "console", "wire/amqp", "gateway/server", "wire/connections"),
     *("wire/test_every_rule.py", "gateway/test_broken_node.py", "test_lanes.py", "gateway/reload"),
@@ -62,13 +68,12 @@ PROGRESS_S = 30.0
 def rooms(tier: str) -> tuple[list[str], list[str]]:
     """Those with tests of the tier: first those that wait, in the order in which they begin, then the quiet ones."""
     split = (*SPLIT, *(SPLIT_LONG if tier == "long" else ()))
-    paths = [path for path in HERE.iterdir() if path.name not in (*split, "test_tidy.py")]
-    paths += [path for name in split for path in (HERE / name).iterdir()]
+    paths = [path for folder in (HERE, *(HERE / name for name in split)) for path in folder.iterdir()]
     with_tests = [path for path in paths if path.match("test_*.py") or next(path.rglob("test_*.py"), None)]
-    names = sorted(path.relative_to(HERE).as_posix() for path in with_tests)
+    names = sorted({path.relative_to(HERE).as_posix() for path in with_tests} - {*split, "test_tidy.py"})
     if tier == "long":
         written = [begin for pattern in LONG for begin in _beginnings(pattern.replace("\\", ""))]
-        names = [name for name in names if any(prefix.startswith((f"{name}/", f"{name}:")) for prefix in written)]
+        names = [name for name in names if any(f"{prefix}:".startswith((f"{name}/", f"{name}:")) for prefix in written)]
     order = (*FIRST, BUILT)
     waiting = [name for name in names if name not in QUIET]
     waiting.sort(key=lambda name: order.index(name) if name in order else len(order))
@@ -177,7 +182,7 @@ class Lane(threading.Thread):
     """Takes rooms until there are none left, those that wait first. `done`: those that it ran. `running`: the one
     under way."""
 
-    def __init__(self, waiting: deque[str], quiet: deque[str], look: Look, ready: Ready, number: int) -> None:
+    def __init__(self, waiting: Waiting, quiet: Waiting, look: Look, ready: Ready, number: int) -> None:
         super().__init__(daemon=True)
         self._waiting, self._quiet, self._look, self._ready, self._number = waiting, quiet, look, ready, number
         self.done: list[Room] = []
@@ -187,20 +192,23 @@ class Lane(threading.Thread):
         self._take(self._waiting)
         self._take(self._quiet)
 
-    def _take(self, rooms: deque[str]) -> None:
-        while True:
+    def _take(self, rooms: Waiting) -> None:
+        while path := rooms.take():
+            self.running = path
             try:
-                self.running = rooms.popleft()
-            except IndexError:
+                self._run(path)
+            finally:
                 self.running = ""
-                return
-            if self.running == f"tests/{BUILT}":
-                self._ready.wait()
-                if self._ready.problems:
-                    continue  # said as what it is, not as a failure of each test
-            room = self._look.at(self.running, lane=self._number)
-            self.done.append(room)
-            say(f"{room.path}: {room.ending}, {room.seconds:.0f} s\n{room.printed}")
+                rooms.done(path)
+
+    def _run(self, path: str) -> None:
+        if path == f"tests/{BUILT}":
+            self._ready.wait()
+            if self._ready.problems:
+                return  # said as what it is, not as a failure of each test
+        room = self._look.at(path, lane=self._number)
+        self.done.append(room)
+        say(f"{room.path}: {room.ending}, {room.seconds:.0f} s\n{room.printed}")
 
 
 class QuietLane(Lane):
@@ -267,7 +275,7 @@ def run(
     waiting: Sequence[str], quiet: Sequence[str], look: Look, steps: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> Verdict:
     """Both looks, `steps` (`tests.ready`) beside the first. A run that is broken off ends what is under way."""
-    rooms, ready = (deque(waiting), deque(quiet)), Ready(steps)
+    rooms, ready = (Waiting(waiting, HEAVY), Waiting(quiet)), Ready(steps)
     lanes = [Lane(*rooms, look, ready, number) for number in range(LANES)]
     lanes.append(QuietLane(*rooms, look, ready, LANES))
     progress = Progress(lanes, look, len(waiting) + len(quiet))

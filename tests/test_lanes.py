@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 
 from tests import lanes
+from tests.kit.patience import HANG_S
 from tests.kit.processes.toolchains import NEEDS_GO, NEEDS_NAMESPACES, NEEDS_RABBITMQ, NEEDS_RUST
 from tests.lanes import PYTEST, Look, run
 from tests.verdict import SECOND_LOOKS_MAX, UNSTEADY_MAX, Room, Verdict, note_unsteady
+from tests.waiting import Waiting
 
 ROOT = Path(__file__).parent.parent
 PASSES = "def test_good(): ...\n"
@@ -237,6 +239,29 @@ def test_the_lane_of_the_quiet_rooms_takes_of_the_others_then(look: Look) -> Non
     verdict = run([str(top / "test_loud.py")], [str(top / "test_quiet.py")], look)
     assert [Path(room.path).stem for room in verdict.rooms] == ["test_quiet", "test_loud"]
     assert last_line(verdict) == "2 tests in 2 rooms: 2 passed, 0 failed, 0 unsteady, 0 skipped: GREEN"
+
+
+def test_only_so_many_heavy_rooms_run_at_once() -> None:
+    waiting = Waiting(["heavy/1", "heavy/2", "heavy/3", "light"], ("heavy/",), at_once=2)
+    assert [waiting.take() for _ in range(3)] == ["heavy/1", "heavy/2", "light"]
+    taken: list[str | None] = []
+    other = threading.Thread(target=lambda: taken.append(waiting.take()), daemon=True)
+    other.start()
+    waiting.done("light")
+    assert other.is_alive() and not taken, "it waits for a heavy one to end"
+    waiting.done("heavy/1")
+    other.join(HANG_S)
+    assert taken == ["heavy/3"] and waiting.take() is None
+
+
+def test_none_waits_for_a_run_that_is_broken_off() -> None:
+    waiting = Waiting(["heavy/1", "heavy/2"], ("heavy/",), at_once=1)
+    taken = [waiting.take()]
+    other = threading.Thread(target=lambda: taken.append(waiting.take()), daemon=True)
+    other.start()
+    waiting.clear()
+    other.join(HANG_S)
+    assert taken == ["heavy/1", None]
 
 
 def command_lines() -> Iterator[bytes]:

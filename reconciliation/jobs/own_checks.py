@@ -1,6 +1,6 @@
 """What a gateway and a realm may do by themselves, held against the reasons that other records show: group offsets and
 snapshots (A9, A10), copies (A7), what came again (A4), the order of what was sent (P6), what expired or was filtered,
-evicted or commanded away (S2), stores (S3), capacity (S4), stored tables (G2).
+evicted or commanded away (S2), what ended for no delivery (A2), stores (S3), capacity (S4), stored tables (G2).
 """
 
 from __future__ import annotations
@@ -12,9 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reconciliation.model import schemas
-from reconciliation.model.acts import Act, places, without_command, without_room
+from reconciliation.model.acts import (
+    Act,
+    laid_to_commands,
+    places,
+    without_command,
+    without_delivery,
+    without_room,
+)
 from reconciliation.model.ranges import Extent
-from reconciliation.model.runs import Numbering
+from reconciliation.model.runs import Numbering, q1
 from reconciliation.model.withdrawn import Withdrawn
 from reconciliation.read import catalog as realm_catalog
 from reconciliation.read.catalog import Catalog
@@ -44,6 +51,7 @@ def small_findings(
         *store_findings(catalog, extent),
         *_positions(catalog, extent, prefix, commanded),
         *_capacities(catalog, counts, copied),
+        *without_delivery(acts),
         *without_room(acts, _limited(catalog)),
         *_uncommanded(landed, prefix, acts, numberings),
     ]
@@ -95,12 +103,14 @@ def _capacities(catalog: Catalog, counts: Counts, copied: Mapping[int, int]) -> 
 def _uncommanded(landed: Landed, prefix: str, acts: list[Act], numberings: Iterable[Numbering]) -> list[dict[str, Any]]:
     """Only since a release writes: earlier ones did not record all commands, and wrote no notes into the journal."""
     notes = [log.at_first for log in numberings if log.recorded is not None and log.at_first is not None]
-    topic = landed.extent.range_of(f"{prefix}.commands")
-    if not notes or topic is None or landed.extent.unread_of(f"{prefix}.commands") is not None:
+    topic, extent = f"{prefix}.commands", landed.extent
+    if not notes or extent.unread_of(topic) is not None:
         return []
-    if not any((row.cause or "").startswith("command ") for row in acts):
-        return []
-    return without_command(acts, realm_catalog.commands(landed), min(notes))
+    laid = laid_to_commands(acts, min(notes))
+    if laid and extent.range_of(topic) is None:
+        text = f"{topic} is gone, though the journal names commands: restore it from a backup"
+        return [q1(None, len({row.cause for row in laid}), None, text)]
+    return without_command(laid, realm_catalog.commands(landed)) if laid else []
 
 
 def copies_compared(

@@ -1,5 +1,5 @@
 """What the realm did to events by itself, or by command, as the journal sums it up (`transforms.decode.acts`), on the
-driver. Each needs a reason that other records show: class S2.
+driver. Each needs a reason that other records show: class S2. What only a consumer can ask for needs a delivery: A2.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconciliation.model.tally import TERMINAL
 from reconciliation.model.withdrawn import Ordered
 
 _PLACED = ("purge", "seek", "truncated", "delete")
@@ -77,13 +78,28 @@ def without_room(acts: Iterable[Act], limited: Mapping[int, bool]) -> list[dict[
     ]
 
 
-def without_command(acts: Iterable[Act], commands: Mapping[str, Mapping[str, Any]], since: int) -> list[dict[str, Any]]:
-    """S2 for what the journal lays to a command that is not recorded, or that asked for something else. `commands`: by
-    id. `since`: before that time, in microseconds since 1970, some were not recorded."""
+def without_delivery(acts: Iterable[Act]) -> list[dict[str, Any]]:
+    """A2 for ends that only a consumer can ask for, and that name no delivery by which it did."""
+    why = "in the journal, for no delivery: no consumer can have asked for it"
+    return [
+        {**_finding(row, row.lowest, f"{row.operation} {why}"), "class": "A2"}
+        for row in acts
+        if row.operation in TERMINAL
+    ]
+
+
+def laid_to_commands(acts: Iterable[Act], since: int) -> list[Act]:
+    """`since`: before that time, in microseconds since 1970, some commands were not recorded."""
+    return [row for row in acts if (row.cause or "").startswith("command ") and row.at is not None and row.at >= since]
+
+
+def without_command(acts: Iterable[Act], commands: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """S2 for what the journal lays to a command (see `laid_to_commands`) that is not recorded, or that asked for
+    something else. `commands`: by id."""
     findings: dict[tuple[str, int, str], dict[str, Any]] = {}
     for row in acts:
-        wanted, (word, _, id_) = BY_COMMAND.get(row.operation), (row.cause or "").partition(" ")
-        if wanted is None or word != "command" or row.at is None or row.at < since:
+        wanted, id_ = BY_COMMAND.get(row.operation), (row.cause or "").removeprefix("command ")
+        if wanted is None:
             continue
         command = commands.get(id_)
         if command is None:

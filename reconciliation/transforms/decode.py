@@ -72,9 +72,11 @@ def terminals(settled: DataFrame) -> DataFrame:
 def acts(records: DataFrame) -> DataFrame:
     """What was done to events or durables for no delivery (and, summed, what was returned), one row for each range of
     what counts by its place in the journal (`offset`), and one for each cause of the rest: what lies between the lowest
-    and the highest EID, how many ranges, and the first of it."""
-    first, last = (F.element_at("range", place) for place in (1, 2))
-    ranges = _ranges(records).where(F.col("operation").isin(*ACTS)).withColumns({"first": first, "last": last})
+    and the highest EID, how many ranges, and the first of it. A consumer's verb is among them where no delivery was
+    settled by it, which no realm writes."""
+    first, last, first_seq = (F.element_at("range", place) for place in (1, 2, 3))
+    own = F.col("operation").isin(*ACTS) | (F.col("operation").isin(*TERMINAL) & (first_seq < 1))
+    ranges = _ranges(records).where(own).withColumns({"first": first, "last": last})
     placed = F.col("operation").isin(*PLACED)
     one_by_one = [F.when(placed, F.col(name)).alias(name) for name in ("offset", "first", "last")]
     return ranges.groupBy("store", "durable", "operation", "cause", *one_by_one).agg(

@@ -10,7 +10,16 @@ import pytest
 
 from mappings import load_tables
 from native_backend.nodes.group_offset import projection
-from reconciliation.model.acts import Act, evicted_below, orders, places, without_command, without_room
+from reconciliation.model.acts import (
+    Act,
+    evicted_below,
+    laid_to_commands,
+    orders,
+    places,
+    without_command,
+    without_delivery,
+    without_room,
+)
 from reconciliation.model.ranges import GroupPosition
 from reconciliation.model.tally import Example, Tally
 from reconciliation.read.group_positions import Held, position_findings
@@ -85,10 +94,16 @@ COMMANDS = {
     ],
 )
 def test_what_is_laid_to_a_command_was_commanded(entry: Act, words: str | None) -> None:
-    findings = without_command([entry, entry], COMMANDS, since=50)
+    findings = without_command(laid_to_commands([entry, entry], since=50), COMMANDS)
     assert [(finding["class"], finding["detail"], finding["count"]) for finding in findings] == (
         [] if words is None else [("S2", words, 12)]
     )
+
+
+def test_only_a_consumer_acknowledges() -> None:
+    assert without_delivery([act("return", "lost"), act("expired", "ttl"), act("purge", "command p")]) == []
+    findings = [without_delivery([act(verb, "disposition")]) for verb in ("acknowledge", "discard", "dead-letter")]
+    assert [(finding["class"], finding["count"], finding["eid"]) for [finding] in findings] == [("A2", 6, 3)] * 3
 
 
 def test_only_a_node_with_a_capacity_evicts() -> None:

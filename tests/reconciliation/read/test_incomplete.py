@@ -161,6 +161,21 @@ def test_without_metadata_nothing_was_seen(place: Place, reconcile: Reconcile) -
     assert "6 publishes could be compared with nothing" in result.text
 
 
+def test_without_the_commands_what_is_laid_to_them_has_no_reason(place: Place, reconcile: Reconcile) -> None:
+    with place.world() as world:
+        run = traffic(world)
+        orders = world.queue("orders")
+        world.command("c1", "purge", orders)
+        [left] = run.publish(orders, 1)
+        run.note(orders, "queue", "purge", left.eid, left.eid, "command c1")
+        run.close()
+    assert reconcile(place.realm).manifest["verdict"] == "clean"
+    place.drop(place.topic("commands"))
+    result = reconcile(place.realm)
+    assert is_incomplete(result)
+    assert f"{place.topic('commands')} is gone, though the journal names commands" in result.text
+
+
 def test_a_journal_that_is_gone_takes_what_it_held(place: Place, reconcile: Reconcile) -> None:
     """Acknowledged, says the outcome, and nothing else says so: that is worse than incomplete."""
     with place.world() as world:

@@ -41,6 +41,13 @@ def noted_and_not_told(shared: SharedRealm, name: str) -> Expected:
     return Expected({"A2": [tag(node, sent[0].eid)]}, "no outcome record speaks of it")
 
 
+def noted_for_no_delivery(shared: SharedRealm, name: str) -> Expected:
+    """As only the realm itself writes, and never with a consumer's verb."""
+    node, sent = shared.queue(name)
+    shared.run.journal(node, "queue", "acknowledge", [sent[0].eid], [0], False, "disposition")
+    return Expected({"A2": [tag(node, sent[0].eid)]}, "no consumer can have asked for it")
+
+
 def another_outcome(shared: SharedRealm, name: str) -> Expected:
     node, sent = shared.queue(name)
     shared.run.settle(node, sent[:1], "accepted")
@@ -181,6 +188,7 @@ VARIANTS = [
     Variant("noted-of-another-event", noted_of_another_event),
     Variant("noted-and-told-otherwise", noted_and_told_otherwise),
     Variant("noted-and-not-told", noted_and_not_told),
+    Variant("noted-for-no-delivery", noted_for_no_delivery),
     Variant("another-outcome", another_outcome),
     Variant("another-rule", another_rule),
     Variant("another-condition", another_condition),

@@ -4,6 +4,7 @@ words, and nothing else is named at its node. All together in one run on each re
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.realms import made
 from tests.reconciliation.variants import of_durables, of_publishes, of_settlements, of_the_evidence, of_the_realm
-from tests.reconciliation.variants.honest import honest
+from tests.reconciliation.variants.honest import honest, honest_few
 from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Variant
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
@@ -49,11 +50,11 @@ def _is_of(row: Row, expected: Expected) -> bool:
 
 
 def planted(kind: str, request: pytest.FixtureRequest, directory: Path, reconcile: Reconcile,
-            variants: list[Variant]) -> Judged:  # fmt: skip
+            variants: list[Variant], beside: Callable[[SharedRealm], None] = honest) -> Judged:  # fmt: skip
     place = made(kind, request, directory / "realm")
     with place.world() as world:
         shared = SharedRealm(world)
-        honest(shared)
+        beside(shared)
         expected = {variant.name: variant.plant(shared, variant.name) for variant in variants}
         shared.close()
     result = reconcile(place.realm)
@@ -97,7 +98,7 @@ def test_the_books_close_over_all_of_it(judged: Judged) -> None:
 def test_it_is_found_alone(
     request: pytest.FixtureRequest, tmp_path: Path, reconcile: Reconcile, variant: Variant
 ) -> None:
-    judged = planted("embedded", request, tmp_path, reconcile, [variant])
+    judged = planted("embedded", request, tmp_path, reconcile, [variant], honest_few)
     is_found(judged, variant.name)
     codes = {str(row["class"]) for row in judged.rows}
     assert codes == set(judged.expected[variant.name].classes), judged.rows
