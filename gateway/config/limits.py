@@ -90,8 +90,9 @@ class Limits:
         75,
         1,
         100,
-        "of `connections`, `links`, `transactions`, `temporary_nodes` and half of `in_flight`: what one user may have, "
-        "or without a login one address, while others have nothing; the more they have, the less; 100: all of it",
+        "of `connections`, `links`, `transactions`, `transactions_bytes`, `temporary_nodes` and half of `in_flight`: "
+        "what one user may have, or without a login one address, while others have nothing; the more they have, the "
+        "less; 100: all of it",
     )
     failed_logins: int = _limit(
         10_000, 1, 10_000_000, "addresses and users whose failed logins are remembered; the oldest is forgotten"

@@ -91,6 +91,11 @@ class Outcomes:
         self._next_seq += count
         return first
 
+    @property
+    def numbered(self) -> int:
+        """Deliveries that have a seq."""
+        return self._next_seq - 1
+
     def advance(self, now_s: float) -> None:
         """Once a second."""
         self.decisions.advance(now_s)

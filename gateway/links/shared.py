@@ -64,7 +64,6 @@ class Shared:
         self.arrivals = Arrivals(self.limits, clock, self.notices)
         self.publishers: Publishers[Any] = Publishers()
         self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited
-        self.transaction_bytes = 0  # of messages that they hold
         self.transactions_ended: Counter[str] = Counter()  # by `transaction.ENDS`
         self.in_flight_bytes = 0
         self.accept_seconds = Durations()  # of messages, from the turn that read the transfer to the realm's answer
@@ -95,6 +94,11 @@ class Shared:
     def transactions(self) -> int:
         """Open ones."""
         return self.shares.transactions.used
+
+    @property
+    def transaction_bytes(self) -> int:
+        """Of messages that they hold."""
+        return self.shares.transactions_bytes.used
 
     def next_connection_number(self) -> int:
         self._connection_numbers += 1

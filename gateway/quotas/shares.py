@@ -5,7 +5,8 @@ A *holder* is a user, or, of peers without a login, their address. It may take o
 quarters of a limit; the more others hold, the less it can have, and to a holder of little something is left. What a
 holder has stays its own.
 
-Counted where something is attached, declared, opened or closed, never for a message. Source: ADR 0116.
+Counted where something is attached, declared, opened or closed, and for messages only in transactions. Source: ADR
+0116.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ class SharedLimit:
     def give_back(self, holder: str) -> None:
         self.take(holder, -1)
 
+    def fits(self, holder: str, count: int) -> bool:
+        """It may take so many more."""
+        percent, free = self._percent(), self._maximum - self.used - count
+        return free >= 0 and (self._held[holder] + count) * (100 - percent) <= free * percent
+
     def refusal(self, holder: str) -> str:
         """Why it gets none more, and what to do; empty: it may take one."""
         free = self._maximum - self.used
@@ -79,4 +85,7 @@ class Shares:
         self.connections = SharedLimit("connections", "connections", limits.connections, percent)
         self.links = SharedLimit("links", "links", limits.links, percent)
         self.transactions = SharedLimit("transactions", "open transactions", limits.transactions, percent)
+        self.transactions_bytes = SharedLimit(
+            "transactions_bytes", "octets in transactions", limits.transactions_bytes, percent
+        )
         self.temporary_nodes = SharedLimit("temporary_nodes", "temporary nodes", limits.temporary_nodes, percent)

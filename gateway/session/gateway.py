@@ -2,13 +2,14 @@
 simulation gives it a world.
 
 A turn (`poll`) takes the realm's answers in order, dispatches events to links that have credit, a fair share at a
-time, and closes the turn's evidence. What must be sent is in `touched`.
+time and so many in all, and closes the turn's evidence. What must be sent is in `touched`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -34,6 +35,9 @@ from native_backend.clock import Clock
 from native_backend.interface import NativeRealm
 from native_backend.state.mistakes import Step, Steps
 
+DISPATCHED_MAX: Final = 4_096
+"""Deliveries after which a turn gives out no more: some 20 ms. Heartbeats and what peers say wait that long."""
+
 
 class Gateway(Shared):
     """One process's gateway on one realm."""
@@ -52,6 +56,7 @@ class Gateway(Shared):
         self.on_origin = self._on_origin
         self.outcomes.counters.denied = self._on_denied
         self._turns = 0
+        self._left_over = False  # the first of `ready` did not have their turn in the last one
         self._steps = Steps(
             Step("answers of the realm", self._take_answers),
             Step("publishers of deleted nodes", self._end_publishers),
@@ -194,15 +199,21 @@ class Gateway(Shared):
 
     def _dispatch(self) -> None:
         """Events to the links that are ready: a share each, round after round until no link takes any. The first one
-        changes every turn."""
+        changes every turn. Where a turn has given out enough, the next one goes on with the next link."""
         if self.stopping or not self.ready:
             return
         links, self.ready = [*self.ready], {}
         self._turns += 1
-        start = self._turns % len(links)
-        wants_more: list[Pumped] = links[start:] + links[:start]
-        while wants_more:
-            wants_more = [link for link in wants_more if self._pump(link)]
+        start = 0 if self._left_over else self._turns % len(links)
+        waiting: deque[Pumped] = deque(links[start:] + links[:start])
+        last = self.outcomes.numbered + DISPATCHED_MAX
+        while waiting and self.outcomes.numbered < last:
+            link = waiting.popleft()
+            if self._pump(link):
+                waiting.append(link)
+        self._left_over = bool(waiting)
+        if waiting:
+            self.ready = {**dict.fromkeys(waiting), **self.ready}
 
     def _pump(self, link: Pumped) -> bool:
         try:

@@ -136,8 +136,9 @@ class CoordinatorLink(LinkOwner):
         return self._gateway.shares.transactions.refusal(self.connection.holder)
 
     def _begin(self) -> Transaction:
-        transaction = Transaction(self._gateway, self._gateway.next_transaction_id())
-        self._gateway.shares.transactions.take(self.connection.holder)
+        holder = self.connection.holder
+        transaction = Transaction(self._gateway, self._gateway.next_transaction_id(), holder)
+        self._gateway.shares.transactions.take(holder)
         self._transactions.add(transaction)
         self.connection.transactions.add(self.link.session, transaction)
         return transaction

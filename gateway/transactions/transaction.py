@@ -73,8 +73,9 @@ ENDS: Final = ("committed", "refused", "unknown", "rolled-back", "doomed", "torn
 class Transaction:
     """From declare to the end of its discharge. `state` is a value of the axis `transaction` of `coordinate`."""
 
-    def __init__(self, gateway: Shared, identity: bytes) -> None:
-        self.id = identity
+    def __init__(self, gateway: Shared, identity: bytes, holder: str) -> None:
+        """`holder`: on whose shares it draws, see `gateway.quotas.shares`."""
+        self.id, self._holder = identity, holder
         self.state = "open"  # or doomed, torn, expired: then it can only be rolled back
         self.began_s = gateway.clock.monotonic_s()
         self.postings: list[Held] = []
@@ -97,16 +98,16 @@ class Transaction:
 
     def room(self, size_bytes: int, count: int = 1) -> bool:
         """Take so much more in, if there is room for it."""
-        limits, gateway = self._gateway.limits, self._gateway
+        limits, of_all = self._gateway.limits, self._gateway.shares.transactions_bytes
         if (
             self._bytes + size_bytes > limits.transaction_bytes
             or self._deliveries + count > limits.transaction_deliveries
-            or gateway.transaction_bytes + size_bytes > limits.transactions_bytes
+            or (size_bytes and not of_all.fits(self._holder, size_bytes))
         ):
             return False
         self._bytes += size_bytes
         self._deliveries += count
-        gateway.transaction_bytes += size_bytes
+        of_all.take(self._holder, size_bytes)
         return True
 
     @property
@@ -134,7 +135,7 @@ class Transaction:
             self._free()
 
     def _free(self) -> None:
-        self._gateway.transaction_bytes -= self._bytes
+        self._gateway.shares.transactions_bytes.take(self._holder, -self._bytes)
         self._bytes = 0
         for posted in self.postings:
             posted.forget()

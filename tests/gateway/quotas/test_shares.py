@@ -82,6 +82,18 @@ def test_one_that_came_first_leaves_the_next_ones_enough() -> None:
     )
 
 
+def test_many_are_taken_at_once_or_none_of_them() -> None:
+    limit = limit_of(400)
+    assert limit.fits("first", 300) and not limit.fits("first", 301)
+    limit.take("first", 300)
+    assert not limit.fits("first", 1)
+    assert limit.fits("second", 75) and not limit.fits("second", 76)
+    limit.take("first", -300)
+    assert limit.fits("second", 300) and limit.used == 0
+    alone = limit_of(400, percent=100)
+    assert alone.fits("one", 400) and not alone.fits("one", 401)
+
+
 def test_without_shares_one_may_have_all() -> None:
     limit = limit_of(10, percent=100)
     assert fill(limit, "one") == 10

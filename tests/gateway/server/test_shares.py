@@ -26,6 +26,7 @@ HOSTILE, INNOCENT = "127.0.0.2", "127.0.0.1"
 MOST, NODES_MOST = 12, 6  # of 16 and 8: while its neighbours have nothing
 LIMITS = {
     "connections": 16, "links": 16, "transactions": 16, "temporary_nodes": 8, "in_flight": 320, "credit_per_link": 100,
+    "transactions_bytes": 400_000,
 }  # fmt: skip
 COUNTS = ("connections", "links", "transactions", "credit")
 
@@ -139,6 +140,28 @@ def test_transactions(gateway: GatewayProcess, watch: Watch) -> None:
         innocent.promised(*innocent.post(transaction, frames.message()))
         assert innocent.discharge(transaction) == "accepted"
     hostile.reset()
+
+
+def test_octets_in_transactions(gateway: GatewayProcess, watch: Watch) -> None:
+    """Each message is an eighth of what there is."""
+    around = len(frames.message(bytes(50_000))) - 50_000
+    message = frames.message(bytes(50_000 - around))
+    hostile = peer_of(gateway, HOSTILE)
+    hostile.publisher("orders")
+    transaction = hostile.begun()
+    hostile.promised(*hostile.post(transaction, *[message] * 6))
+    hostile.post(transaction, message)
+    assert hostile.expect("disposition").state == "transactional rejected:amqp:resource-limit-exceeded"
+    with peer_of(gateway, INNOCENT) as innocent:
+        innocent.publisher("orders")
+        small = innocent.begun()
+        innocent.promised(*innocent.post(small, message))
+        assert innocent.discharge(small) == "accepted"
+    assert hostile.discharge(transaction, fail=True) == "accepted"
+    again = hostile.declare()
+    hostile.promised(*hostile.post(again, *[message] * 6))
+    hostile.reset()
+    until(lambda: watch.metrics()["realmgate_transaction_bytes", ()] == 0, "what its transaction held to be free")
 
 
 def test_temporary_nodes(gateway: GatewayProcess, watch: Watch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.session.gateway import Gateway
+from gateway.session.gateway import DISPATCHED_MAX, Gateway
 from mappings import load_tables
 from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation, build_gateway
@@ -100,6 +100,17 @@ def test_a_consumer_with_one_credit_goes_on_beside_one_with_ten_thousand(realm: 
             small.flow(1)
     assert small.got >= 4
     assert large.got == 200 - small.got
+
+
+def test_a_turn_gives_out_so_many_and_the_next_one_goes_on_with_the_next(realm: ScriptedRealm) -> None:
+    """Six consumers want more than there is: who got nothing in one turn is the first in the next."""
+    gateway, each = build_gateway(TABLES, realm), DISPATCHED_MAX // 4
+    consumers = [Consumer(gateway, 2 * each, number) for number in range(6)]
+    put(realm, 12 * each)
+    for turns in range(1, 4):
+        gateway.poll()
+        assert gateway.outcomes.numbered == turns * DISPATCHED_MAX
+    assert [consumer.got for consumer in consumers] == [2 * each] * 6
 
 
 def test_a_link_that_takes_nothing_blocks_no_other(realm: ScriptedRealm, visits: Visits) -> None:
