@@ -116,6 +116,5 @@ def _warnings(gateway: Gateway) -> list[str]:
         warnings.append(words)
     if figures.evidence_failed:
         warnings.append(f"{figures.evidence_failed} evidence records were not stored: reconciliation will show gaps")
-    if gateway.in_flight_bytes > gateway.limits.in_flight_bytes:
-        warnings.append("reading from publishers pauses: the realm does not keep up")
+    warnings += gateway.waiting_bytes.standing()
     return warnings + [f"{name}: {count}" for name, count in figures.alarms.items() if count]

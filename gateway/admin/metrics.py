@@ -94,6 +94,8 @@ def _under_way(gateway: Gateway) -> Parts:
     yield single("realmgate_in_flight_bytes", "gauge", "Messages that wait for the realm.", gateway.in_flight_bytes)
     about = "Octets in flight at which reading from publishers pauses."
     yield single("realmgate_in_flight_limit_bytes", "gauge", about, limits.in_flight_bytes)
+    about = "Users, and addresses without a login, whose sockets are not read: more of theirs waits than their share."
+    yield single("realmgate_held_back_holders", "gauge", about, len(gateway.waiting_bytes))
     about = "Published messages outside of transactions, from the turn that read the transfer to the realm's answer."
     yield histogram("realmgate_accept_seconds", about, gateway.accept_seconds)
     about = "Deliveries settled outside of transactions, from the turn that read the disposition until it is stored."

@@ -90,9 +90,9 @@ class Limits:
         75,
         1,
         100,
-        "of `connections`, `links`, `transactions`, `transactions_bytes`, `temporary_nodes` and half of `in_flight`: "
-        "what one user may have, or without a login one address, while others have nothing; the more they have, the "
-        "less; 100: all of it",
+        "of `connections`, `links`, `transactions`, `transactions_bytes`, `in_flight_bytes`, `temporary_nodes` and "
+        "half of `in_flight`: what one user may have, or without a login one address, while others have nothing; the "
+        "more they have, the less; 100: all of it",
     )
     failed_logins: int = _limit(
         10_000, 1, 10_000_000, "addresses and users whose failed logins are remembered; the oldest is forgotten"
@@ -108,7 +108,10 @@ class Limits:
     credit_per_link: int = _limit(5_000, 1, _UINT_MAX, "deliveries that one publisher may have under way")
     in_flight: int = _limit(50_000, 1, 10_000_000, "deliveries that all publishers together may have under way")
     in_flight_bytes: int = _limit(
-        256 * _MIB, _MIB, 2**40, "octets of published messages that wait for the realm; at it reading pauses"
+        256 * _MIB,
+        _MIB,
+        2**40,
+        "octets of published messages that wait for the realm; who has more than its share is not read",
     )
     unsettled_per_link: int = _limit(
         10_000, 1, 10_000_000, "deliveries that one consumer may leave unsettled; at it no more are sent"

@@ -133,14 +133,14 @@ class PublishingLink(LinkOwner):
         link.number(first_seq, len(messages))
         self.partitioner.begin(first_seq, messages)
         size_bytes = messages.size
-        gateway.count_bytes(size_bytes)
+        gateway.waiting_bytes.count(self.connection.holder, size_bytes)
         if transfers.transaction is None and self._publish_column(transfers, first_seq, size_bytes):
             return
         keys, values = self._convert.columns(messages, first_seq)
         refused = None in keys
         faults = self._faults_in(keys, messages, first_seq) if refused else []
         if transfers.transaction is not None:
-            gateway.release_bytes(size_bytes)  # the transaction counts them
+            gateway.waiting_bytes.release(self.connection.holder, size_bytes)  # the transaction counts them
             self._post(self, keys, values, transfers, first_seq)
         elif refused or _is_mixed(transfers):
             self._one_by_one(keys, values, transfers, first_seq)
@@ -270,7 +270,7 @@ class PublishingLink(LinkOwner):
         self._gateway.outcomes.tell(key, seqs, eids)
         batch.open -= len(seqs)
         if not batch.open:
-            self._gateway.release_bytes(batch.size_bytes)
+            self._gateway.waiting_bytes.release(self.connection.holder, batch.size_bytes)
         if self.link.settles_second and not batch.presettled:
             self._account.withhold(len(seqs))
         else:

@@ -20,6 +20,7 @@ from gateway.links.publishers import Publishers
 from gateway.quotas.arrivals import Arrivals
 from gateway.quotas.held_bytes import HeldBytes
 from gateway.quotas.shares import Shares
+from gateway.quotas.waiting_bytes import WaitingBytes
 from gateway.terminus.no_local import NoLocalContainers, origin_of
 from mappings import TableSet
 from native_backend.clock import Clock
@@ -61,18 +62,16 @@ class Shared:
         )
         self.no_local = NoLocalContainers(realm.durables)
         self.notices = Notices(clock)
+        self.waiting_bytes = WaitingBytes(self.shares.in_flight_bytes, self.notices)
         self.arrivals = Arrivals(self.limits, clock, self.notices)
         self.publishers: Publishers[Any] = Publishers()
         self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited
         self.transactions_ended: Counter[str] = Counter()  # by `transaction.ENDS`
-        self.in_flight_bytes = 0
         self.accept_seconds = Durations()  # of messages, from the turn that read the transfer to the realm's answer
         self.settle_seconds = Durations()  # of deliveries, from the turn that read the disposition to its being stored
         self.faults: Counter[str] = Counter()
-        self.on_pressure: Callable[[bool], None] = lambda _: None  # stop or go on reading sockets
         self.on_opened: Callable[[Any], None] = lambda _: None  # that connection's peer has said who it is
         self.on_origin: Callable[[str], None] = lambda _: None  # that container's messages bear its mark from now on
-        self._pressure = False
         self._connection_numbers = self._link_numbers = 0
         self._transaction_numbers = 0
 
@@ -96,6 +95,11 @@ class Shared:
         return self.shares.transactions.used
 
     @property
+    def in_flight_bytes(self) -> int:
+        """Of messages that wait for the realm."""
+        return self.shares.in_flight_bytes.used
+
+    @property
     def transaction_bytes(self) -> int:
         """Of messages that they hold."""
         return self.shares.transactions_bytes.used
@@ -117,20 +121,6 @@ class Shared:
         """At most 32 octets (W-19); no other run ever gives the same one (NF-2)."""
         self._transaction_numbers += 1
         return f"{self.realm.run}:{self._transaction_numbers:x}".encode()[:TRANSACTION_ID_BYTES]
-
-    def count_bytes(self, count: int) -> None:
-        """Bytes of messages that wait for the realm. Above the limit no socket is read (a publisher's credit
-        counts messages, not bytes)."""
-        self.in_flight_bytes += count
-        if not self._pressure and self.in_flight_bytes > self.limits.in_flight_bytes:
-            self._pressure = True
-            self.on_pressure(True)
-
-    def release_bytes(self, count: int) -> None:
-        self.in_flight_bytes -= count
-        if self._pressure and self.in_flight_bytes < self.limits.in_flight_bytes // 2:
-            self._pressure = False
-            self.on_pressure(False)
 
     def count_fault(self, fault: str, detail: str, who: Hashable = "", **facts: Any) -> bool:
         """Count it, and name it in the log: a peer must not be able to fill the disk, nor to hide behind another. True:

@@ -5,8 +5,8 @@ A *holder* is a user, or, of peers without a login, their address. It may take o
 quarters of a limit; the more others hold, the less it can have, and to a holder of little something is left. What a
 holder has stays its own.
 
-Counted where something is attached, declared, opened or closed, and for messages only in transactions. Source: ADR
-0116.
+Counted where something is attached, declared, opened or closed; of messages their octets, a batch at a time. Source:
+ADR 0116.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SharedLimit:
         """`name`: its key in `limits`; `things`: what is counted. `percent`: P, as it is now."""
         self._name = name
         self._things = things
-        self._maximum = maximum
+        self.maximum = maximum
         self._percent = percent
         self._held: Counter[str] = Counter()
         self.used = 0
@@ -54,21 +54,24 @@ class SharedLimit:
     def give_back(self, holder: str) -> None:
         self.take(holder, -1)
 
+    def share(self, holder: str) -> int:
+        """What it may hold at most: P percent of what the others leave."""
+        return (self.maximum - self.used + self._held[holder]) * self._percent() // 100
+
     def fits(self, holder: str, count: int) -> bool:
         """It may take so many more."""
-        percent, free = self._percent(), self._maximum - self.used - count
-        return free >= 0 and (self._held[holder] + count) * (100 - percent) <= free * percent
+        return self._held[holder] + count <= self.share(holder)
 
     def refusal(self, holder: str) -> str:
         """Why it gets none more, and what to do; empty: it may take one."""
-        free = self._maximum - self.used
+        free = self.maximum - self.used
         if free <= 0:
-            return f"all {self._maximum} {self._things} are taken; raise limits.{self._name}"
+            return f"all {self.maximum} {self._things} are taken; raise limits.{self._name}"
         percent, held = self._percent(), self._held[holder]
         if held * (100 - percent) < free * percent:
             return ""
         who = ascii(holder)[1:-1][:NAME_CHARACTERS]
-        has = f"{who} has {held} of {self._maximum} {self._things}"
+        has = f"{who} has {held} of {self.maximum} {self._things}"
         return f"{has}, the last {free} are for others; close some, or raise limits.{self._name}"
 
 
@@ -88,4 +91,5 @@ class Shares:
         self.transactions_bytes = SharedLimit(
             "transactions_bytes", "octets in transactions", limits.transactions_bytes, percent
         )
+        self.in_flight_bytes = SharedLimit("in_flight_bytes", "octets in flight", limits.in_flight_bytes, percent)
         self.temporary_nodes = SharedLimit("temporary_nodes", "temporary nodes", limits.temporary_nodes, percent)

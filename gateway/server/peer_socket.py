@@ -309,6 +309,7 @@ class PeerSocket(asyncio.Protocol):
         connection, self._connection, self._handshake = self._connection, None, None
         if connection is not None:
             self._server.sockets.pop(connection, None)
+            self._gateway.waiting_bytes.leave(connection.holder, self)
             if self.at_fault or connection.at_fault or (not connection.opened and self._was_heard):
                 self._gateway.arrivals.charge(connection.address)
             try:

@@ -65,7 +65,6 @@ class Server:
         self.listening: Listeners
         self.on_started: Callable[[list[str]], None] = lambda _: None  # where it listens
         self.on_stopping: Callable[[], None] = lambda: None
-        gateway.on_pressure = self._on_pressure
         gateway.on_broken = self._on_broken
         gateway.on_opened = self._on_opened
 
@@ -251,15 +250,12 @@ class Server:
         """Something was submitted: look for its answer at the busy pace."""
         self.schedule(BUSY_INTERVAL_S)
 
-    def _on_pressure(self, pressure: bool) -> None:
-        for port in self.sockets.values():
-            port.pause(pressure)
-
     def _on_opened(self, connection: Connection) -> None:
         """It has said who it is: it gives way to none any more."""
         port = self.sockets.get(connection)
         if port is not None:
             self.half_open.leave(port)
+            self.gateway.waiting_bytes.join(connection.holder, port)
 
     def _on_broken(self, owner: Any) -> None:
         """An answer's owner failed: `owner` is an admission, or a batch of a link."""

@@ -107,7 +107,7 @@ class Connection:
         if self.waiting:
             size = max(0, len(data) - len(self.engine.frame_reader.unread))
             self._held += size
-            self.gateway.count_bytes(size)
+            self.gateway.waiting_bytes.count(self.holder, size)
         facts = self.engine.take_facts()
         self._carry_out(facts)
         count_unfinished(self)
@@ -128,7 +128,7 @@ class Connection:
     def resume(self) -> None:
         if self.waiting:
             self.waiting = False
-            self.gateway.release_bytes(self._held)
+            self.gateway.waiting_bytes.release(self.holder, self._held)
             self._held, unprocessed, self._unprocessed = 0, self._unprocessed, []
             self._carry_out(unprocessed[::-1])
             self.touch()

@@ -174,13 +174,13 @@ class Transaction:
         if not settlements and not postings:
             concluded(Committed(self, "done", []))
             return
-        self._gateway.count_bytes(self._bytes)
+        self._gateway.waiting_bytes.count(self._holder, self._bytes)
         self._held = self._bytes
         self._gateway.realm.commit(self._settlements, postings, self)
 
     def answered(self, answer: Committed) -> None:
         """The realm's answer; the gateway calls the owner of an answer."""
-        self._gateway.release_bytes(self._held)
+        self._gateway.waiting_bytes.release(self._holder, self._held)
         self._concluded(answer)
 
     # -- the end: the discharge has been answered

@@ -135,8 +135,9 @@ def test_a_peer_that_is_not_read_is_not_silent(pressure: bool) -> None:
         gateway, server = scripted.gateway, scripted.server
 
         def later() -> list[bool]:
-            gateway.on_pressure(pressure)
             ports = list(server.sockets.items())
+            if pressure:
+                gateway.waiting_bytes.count(ports[0][0].holder, 2 * gateway.limits.in_flight_bytes)
             for later_s in (10_000, 20_000):  # the first time it was heard before
                 for _, port in ports:
                     port.tick(gateway.clock.monotonic_s() + later_s)

@@ -36,8 +36,11 @@ DEADLINE_S = HANG_S
 class ScriptedGateway:
     """See the module's docstring."""
 
-    def __init__(self, tables: TableSet, realm: ScriptedRealm | None = None, directory: Path | None = None) -> None:
+    def __init__(
+        self, tables: TableSet, realm: ScriptedRealm | None = None, directory: Path | None = None, **limits: int
+    ) -> None:
         """`directory`: where a reload reads tables."""
+        self._limits = limits
         self.realm = realm or ScriptedRealm()
         self.tables = tables
         self.directory = directory
@@ -51,7 +54,7 @@ class ScriptedGateway:
 
     async def _serve(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
-        settings = settings_of(self.tables, (Listen("127.0.0.1", 0),), {})
+        settings = settings_of(self.tables, (Listen("127.0.0.1", 0),), self._limits)
         settings = replace(settings, mappings=MappingSettings(self.tables.profile, self.directory))
         self.gateway = Gateway(settings, self.realm, self.tables, SystemClock())  # type: ignore[arg-type]
         self.server = Server(self.gateway, TableReload(self.gateway))

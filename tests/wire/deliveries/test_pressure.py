@@ -40,6 +40,29 @@ def test_more_octets_than_may_wait_are_read_later(new_gateway: StartGateway, rea
     _accepts_all(gateway.port)
 
 
+def test_who_sends_more_octets_than_the_realm_takes_holds_up_no_other() -> None:
+    """Most of the limit waits for the realm, all of one peer: that one is not read, its neighbour is."""
+    with (
+        ScriptedGateway(load_tables(), in_flight_bytes=1 << 20) as scripted,
+        Peer(scripted.port, address="127.0.0.2") as hog,
+        Peer(scripted.port) as innocent,
+    ):
+        waiting = scripted.gateway.waiting_bytes
+        hog.publisher("q")
+        innocent.publisher("q")
+        scripted.realm.holds.add("publish")
+        first = hog.publish(*[frames.message(LARGE)] * 14)
+        scripted.until(lambda: [*waiting.standing()] != [])
+        scripted.do(lambda: scripted.realm.holds.remove("publish"))
+        second = hog.publish(*[frames.message(LARGE)] * 4)
+        assert set(innocent.outcomes(len(innocent.publish(*[frames.message(LARGE)] * 10))).values()) == {"accepted"}
+        [words] = scripted.do(lambda: [*waiting.standing()])
+        assert words.startswith("reading from 'address 127.0.0.2' pauses: 840,")
+        scripted.do(scripted.realm.release)
+        assert hog.outcomes(18) == dict.fromkeys([*first, *second], "accepted")
+        scripted.until(lambda: not [*waiting.standing()] and scripted.gateway.in_flight_bytes == 0)
+
+
 def test_a_full_queue_of_the_kafka_client_is_no_error(tmp_path: Path, kafka_bootstrap: str) -> None:
     client = {"queue.buffering.max.kbytes": 1024, "queue.buffering.max.messages": 50}
     realm = {**kafka_realm(kafka_bootstrap, f"t{uuid.uuid4().hex[:8]}"), "client": client}
