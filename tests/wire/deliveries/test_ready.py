@@ -104,13 +104,13 @@ def test_a_consumer_with_one_credit_goes_on_beside_one_with_ten_thousand(realm: 
 
 def test_a_turn_gives_out_so_many_and_the_next_one_goes_on_with_the_next(realm: ScriptedRealm) -> None:
     """Six consumers want more than there is: who got nothing in one turn is the first in the next."""
-    gateway, each = build_gateway(TABLES, realm), DISPATCHED_MAX // 4
-    consumers = [Consumer(gateway, 2 * each, number) for number in range(6)]
-    put(realm, 12 * each)
+    gateway, share = build_gateway(TABLES, realm), DISPATCHED_MAX // 4
+    consumers = [Consumer(gateway, 2 * share, number) for number in range(6)]
+    put(realm, 12 * share)
     for turns in range(1, 4):
         gateway.poll()
         assert gateway.outcomes.numbered == turns * DISPATCHED_MAX
-    assert [consumer.got for consumer in consumers] == [2 * each] * 6
+    assert [consumer.got for consumer in consumers] == [2 * share] * 6
 
 
 def test_a_link_that_takes_nothing_blocks_no_other(realm: ScriptedRealm, visits: Visits) -> None:
