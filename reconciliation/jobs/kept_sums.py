@@ -1,7 +1,9 @@
-"""The partial aggregates of links, kept beside their records: `links/link=NAME/sum=KIND/*.parquet`.
+"""The partial aggregates of links, kept beside their records: `links/link=NAME/made=ID/sum=KIND/*.parquet`.
 
-`sums.json` is written last: it has a digest of the names of the files, and one of the code that made them. Where a link
-has none, or the sums of another auditor, there are none: all rows are judged.
+`sums.json` is written last: it names the folder, and has a digest of its files, one of the code that made them, and the
+partitions whose records they are of. What a link has not, or has of another auditor or damaged, is made of its records:
+of the newest link, of one that was merged, of all where the reconciliations before kept no sums. Of two reconciliations
+at once each makes a folder of its own; those of a link go when it goes.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import json
 import pkgutil
 from hashlib import blake2b
 from importlib.abc import InspectLoader
+from typing import Any
+from uuid import uuid4
 
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
@@ -19,44 +23,37 @@ from reconciliation import jobs, model, read, transforms
 from reconciliation.model import schemas
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import Kind, kind_of
+from reconciliation.model.run_sums import RowsNeededError
 from reconciliation.model.state import EVIDENCE, Link
 from reconciliation.read.landing import Chain, Landed
-from reconciliation.read.links import files_of
 from reconciliation.transforms import frames, sums
 
 COMPLETE = "sums.json"
-_SUM = "sum="
+_MADE, _SUM = "made", "sum="
+VERIFIED = set[tuple[str, bytes]]()  # links and marks, by this process: from one round to the next they stay
 
 
-def kept(spark: SparkSession, landed: Landed, chain: Chain) -> DataFrame | None:
-    """Of all links, those that count; None: a link has none. Those of the newest link are made now."""
+def kept(spark: SparkSession, landed: Landed, chain: Chain) -> DataFrame:
+    """Of all links, those that count. Raises RowsNeededError where they cannot tell what all rows tell."""
     auditor = _auditor()
-    newest = chain.links[-1]
-    if not auditor or any(_is_divided(link, chain.prefix) for link in chain.links):
-        return None
-    _make(spark, landed, chain, newest, auditor)
-    if any(_mark(chain, link, auditor) != _folder(chain, link).read(COMPLETE) for link in chain.links):
-        return None
+    if not auditor:
+        raise RowsNeededError("there is no source of this auditor here")
+    if any(_is_divided(link, chain.prefix) for link in chain.links):
+        raise RowsNeededError("the outcome records or the journal have several partitions")
     there = {(span.topic, span.partition): span.first for span in landed.extent.ranges}
     if any(there.get((span.topic, span.partition), 0) > span.first for link in chain.links for span in link.ranges):
-        return None  # some records of a link count no more
-    counting = [
-        (link.name, span.topic, span.partition)
-        for link in chain.links
-        for span in link.ranges
-        if (span.topic, span.partition) in there
-    ]
-    paths = [
-        (folder / name).url
-        for folder in (_folder(chain, link) for link in chain.links)
-        for name in folder.names()
-        if name.startswith(_SUM)
-    ]
+        raise RowsNeededError("some records of an increment count no more")
+    counting, paths = list[tuple[str, str, int]](), list[str]()
+    for link in chain.links:
+        places = sorted({(span.topic, span.partition) for span in link.ranges} & there.keys())
+        counting += [(link.name, topic, partition) for topic, partition in places]
+        folder = _made(spark, landed, chain, link, {"auditor": auditor, "of": [[*place] for place in places]})
+        paths += [(folder / name).url for name in folder.names() if name.startswith(_SUM)]
     if not paths:
         return frames.local_table(spark, [], schemas.SUMS)
-    reader = spark.read.option("basePath", chain.folder.url).schema(f"link string, {schemas.SUMS}")
+    reader = spark.read.option("basePath", chain.folder.url).schema(f"link string, {_MADE} string, {schemas.SUMS}")
     table = F.broadcast(frames.local_table(spark, counting, schemas.COUNTED))
-    return reader.parquet(*paths).join(table, ["link", "topic", "partition"], "left_semi")
+    return reader.parquet(*paths).drop(_MADE).join(table, ["link", "topic", "partition"], "left_semi")
 
 
 def _is_divided(link: Link, prefix: str) -> bool:
@@ -64,27 +61,49 @@ def _is_divided(link: Link, prefix: str) -> bool:
     return any(kind_of(prefix, span.topic) in EVIDENCE and span.partition for span in link.ranges)
 
 
-def _make(spark: SparkSession, landed: Landed, chain: Chain, link: Link, auditor: str) -> None:
+def _made(spark: SparkSession, landed: Landed, chain: Chain, link: Link, wanted: dict[str, Any]) -> Folder:
+    """The folder of a link's sums. `wanted`: what its mark has to say; where it does not, they are made now."""
+
     def of_link(kind: Kind) -> DataFrame:
         return frames.link_records(spark, landed, chain, link, kind)
 
-    folder, records = _folder(chain, link), frames.decoded(of_link)
-    for name in (COMPLETE, *(name for name in folder.names() if name.startswith(_SUM))):
-        folder.remove(name)  # twice in there, they would agree whatever the rows say
+    own = chain.folder / f"link={link.name}"
+    content = own.read(COMPLETE) or b""
+    mark = _read(content)
+    name = str(mark.get("folder"))
+    if {**mark, "files": ""} == {**wanted, "folder": name, "files": ""}:
+        verified = own.url, content
+        if verified in VERIFIED or mark["files"] == _digest(own, name):
+            VERIFIED.add(verified)
+            return own / name
+    name, records = f"{_MADE}={uuid4().hex[:12]}", frames.decoded(of_link)
     table = sums.of_link(records.outcomes, records.journal, records.events, chain.prefix)
-    table.coalesce(1).write.partitionBy("sum").parquet(folder.url, mode="append")
-    folder.write(COMPLETE, _mark(chain, link, auditor))
+    table.coalesce(1).write.partitionBy("sum").parquet((own / name).url)
+    own.write(COMPLETE, json.dumps({**wanted, "folder": name, "files": _digest(own, name)}).encode())
     records.outcomes.unpersist()
     records.journal.unpersist()
+    return own / name
 
 
-def _folder(chain: Chain, link: Link) -> Folder:
-    return chain.folder / f"link={link.name}"
+def _read(mark: bytes) -> dict[str, Any]:
+    """Empty where it is none."""
+    try:
+        content = json.loads(mark)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
-def _mark(chain: Chain, link: Link, auditor: str) -> bytes:
-    folders = sorted(name for name in _folder(chain, link).names() if name.startswith(_SUM))
-    return json.dumps({"auditor": auditor, "files": files_of(chain.folder, link.name, folders)}).encode()
+def _digest(link: Folder, name: str) -> str:
+    """Of the names and the octets of its sums: wrong ones would agree, whatever the rows say."""
+    digest = blake2b(digest_size=16)
+    folder = link / name
+    for part in [part for part in folder.names() if part.startswith(_SUM)] if name in link.names() else []:
+        for file in [file for file in (folder / part).names() if file.endswith(".parquet")]:
+            content = (folder / part).read(file) or b""
+            digest.update(f"{part}/{file} {len(content)} ".encode())
+            digest.update(content)
+    return digest.hexdigest()
 
 
 def _auditor() -> str:

@@ -118,11 +118,8 @@ def _by_sums(case: Case) -> BySums:
     chain, extent = case.landed.chain, case.landed.extent
     if chain is None:
         raise RowsNeededError("there is no state")
-    sums = kept_sums.kept(case.spark, case.landed, chain)  # made in any case: the next reconciliation may use them
     by_sums.check(extent, case.catalog, case.window)
-    if sums is None:
-        raise RowsNeededError("some links have no sums of this auditor")
-    return BySums(case.spark, case.landed, chain, case.catalog, sums)
+    return BySums(case.spark, case.landed, chain, case.catalog, kept_sums.kept(case.spark, case.landed, chain))
 
 
 def _judged(case: Case, evidence: Evidence) -> Judgement:

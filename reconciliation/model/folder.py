@@ -91,7 +91,7 @@ class LocalFolder:
         return file.read_bytes() if file.exists() else None
 
     def write(self, name: str, content: bytes) -> None:
-        beside = self.path / f".{name}"
+        beside = self.path / f".{name}.{uuid4().hex}"
         beside.write_bytes(content)
         beside.replace(self.path / name)
 

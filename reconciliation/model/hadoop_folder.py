@@ -65,9 +65,10 @@ class HadoopFolder:
     def write(self, name: str, content: bytes) -> None:
         with self._reached() as system, self._passing() as local:
             (local / name).write_bytes(content)
-            system.copyFromLocalFile(False, True, self._here(local / name), self._path(f".{name}"))
+            beside = self._path(f".{name}.{uuid4().hex}")
+            system.copyFromLocalFile(False, True, self._here(local / name), beside)
             system.delete(self._path(name), False)
-            self._rename(system, self._path(f".{name}"), self._path(name))
+            self._rename(system, beside, self._path(name))
 
     def create(self, name: str, content: bytes) -> bool:
         beside = f".{name}.{uuid4().hex}"

@@ -22,13 +22,13 @@ def folders_of(links: Folder, chosen: Iterable[Link], kind: Kind) -> list[Folder
 _LANDED = tuple(f"kind={kind}" for kind in CHAINED)
 
 
-def files_of(links: Folder, name: str, folders: Iterable[str] = _LANDED) -> str:
-    """A digest of the names of a link's Parquet files, in these of its folders: it tells whether all are there."""
+def files_of(links: Folder, name: str) -> str:
+    """A digest of the names of a link's Parquet files of records: it tells whether all are there."""
     own = links / f"link={name}"
     there = set(own.names())
     files = [
         f"{folder}/{file}"
-        for folder in folders
+        for folder in _LANDED
         if folder in there
         for file in (own / folder).names()
         if file.endswith(".parquet")

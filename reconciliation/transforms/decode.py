@@ -19,6 +19,7 @@ digits may be none: its key is no gateway's."""
 ENDS = (*TERMINAL, "expired", "filtered", "move")
 PLACED = ("purge", "seek", "truncated", "delete")
 """Of these it counts where in the journal they stand."""
+_STRETCH = 4_096
 ACTS = (*PLACED, "expired", "filtered", "evicted", "move", "return")
 
 
@@ -72,13 +73,17 @@ def terminals(settled: DataFrame) -> DataFrame:
 def acts(records: DataFrame) -> DataFrame:
     """What was done to events or durables for no delivery (and, summed, what was returned), one row for each range of
     what counts by its place in the journal (`offset`), and one for each cause of the rest: what lies between the lowest
-    and the highest EID, how many ranges, and the first of it. A consumer's verb is among them where no delivery was
-    settled by it, which no realm writes."""
+    and the highest EID, how many ranges, and the first of it. A consumer's verb is among them, one row for each
+    `_STRETCH` EIDs, where no delivery was settled by it, which no realm writes."""
     first, last, first_seq = (F.element_at("range", place) for place in (1, 2, 3))
-    own = F.col("operation").isin(*ACTS) | (F.col("operation").isin(*TERMINAL) & (first_seq < 1))
+    of_none = F.col("operation").isin(*TERMINAL) & (F.coalesce(first_seq, F.lit(0)) < 1)
+    own = F.col("operation").isin(*ACTS) | of_none
     ranges = _ranges(records).where(own).withColumns({"first": first, "last": last})
-    placed = F.col("operation").isin(*PLACED)
-    one_by_one = [F.when(placed, F.col(name)).alias(name) for name in ("offset", "first", "last")]
+    placed, stretch = F.col("operation").isin(*PLACED), F.col("operation").isin(*TERMINAL)
+    one_by_one = [F.when(placed, F.col(name)).alias(name) for name in ("offset", "last")]
+    one_by_one.append(
+        F.when(placed, F.col("first")).when(stretch, F.col("first") - F.col("first") % _STRETCH).alias("first")
+    )
     return ranges.groupBy("store", "durable", "operation", "cause", *one_by_one).agg(
         F.max("node").alias("node"),
         F.min(ranges["first"]).alias("lowest"),

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from native_backend.nodes.node import Node
+from reconciliation.jobs import kept_sums
 from reconciliation.model.window import Window
+from reconciliation.read import merging
 from tests.reconciliation import odd_realm, planting
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.cut_world import cut_world
@@ -36,12 +38,38 @@ def test_days_in_a_row_are_judged_by_sums(days: Days, reconcile: Reconcile) -> N
 
 def test_where_sums_cannot_tell_the_rows_do(days: Days, reconcile: Reconcile) -> None:
     days.add(1)
-    days.judged()  # keeps none
-    days.add(1)
-    result = days.judged(sums=True)
-    assert f"{BY_ROWS}some links have no sums of this auditor." in result.text
     part = days.judged(sums=True, window=Window(since=START_US))
     assert f"{BY_ROWS}only a part of the time is asked for." in part.text
+    assert said(days.judged(sums=True)) == said(reconcile(days.realm))
+
+
+def test_sums_that_a_link_has_not_are_made_of_its_records(
+    days: Days, reconcile: Reconcile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first reconciliation keeps none; then a file of one link and the mark of another are damaged; then they are
+    merged."""
+    days.add(1)
+    days.judged()
+    days.add(1)
+    assert BY_SUMS in days.judged(sums=True).text
+    [file, *_] = sorted((days.state / "links").glob("*/made=*/sum=end_blocks/*.parquet"))
+    octets = bytearray(file.read_bytes())
+    octets[len(octets) // 2] ^= 0xFF
+    file.write_bytes(octets)
+    kept_sums.VERIFIED.clear()  # as in another process
+    [*_, mark] = sorted((days.state / "links").glob("*/sums.json"))
+    mark.write_bytes(mark.read_bytes()[:-9])
+    days.add(1)
+    result = days.judged(sums=True)
+    assert BY_SUMS in result.text
+    assert said(result) == said(reconcile(days.realm))
+    monkeypatch.setattr(merging, "LEAST", 2)
+    links = len(days.links())
+    for _ in range(2):
+        days.add(1)
+        result = days.judged(sums=True)
+        assert BY_SUMS in result.text
+    assert len(days.links()) < links + 2, "some were merged"
     assert said(result) == said(reconcile(days.realm))
 
 
