@@ -34,6 +34,8 @@ class RealmLimits:
     """How long a new link's lower levels wait for the readers of higher ones to bring what was stored there before."""
     selection_scan: int = 500
     """Events that all links with selectors together may be asked about in one turn: about two milliseconds of it."""
+    selection_scan_bytes: int = 1 << 18
+    """Octets of them that selectors may read. Events with very many properties take a hundred times as long."""
     passed_ranges: int = 1_000_000
     """Ranges of events in a queue that selectors passed over and no link has taken (16 bytes each)."""
     delayed_ranges: int = 2_000_000

@@ -108,7 +108,7 @@ class Realm:
             metadata,
             annotate,
             lease,
-            ScanBudget(windows, limits.selection_scan),
+            ScanBudget(windows, limits.selection_scan, limits.selection_scan_bytes),
             LogEnds(log, worker, limits, journal.known),
             mistakes.alarms,
             mistakes.troubles,

@@ -2,7 +2,8 @@
 
 A `Selection` says of a column of stored values which ones match. Asking costs microseconds an event, and one match
 may lie behind a million others: so all links of a realm together ask about no more than `limits.selection_scan` events
-in a turn (a `Realm.poll`), and what a `SelectionCursor` has found out is kept until the link has taken it.
+in a turn (a `Realm.poll`), of no more than `limits.selection_scan_bytes` octets but for the last one, and what a
+`SelectionCursor` has found out is kept until the link has taken it.
 """
 
 from __future__ import annotations
@@ -20,28 +21,34 @@ PIECE = 256  # events asked about at a time
 @dataclass(frozen=True, slots=True)
 class Selection:
     """`text` as it was asked for: two selections of one text select the same. `not_from`: nothing either that bears
-    the mark of this origin."""
+    the mark of this origin. `octets_read`: so many octets of an event it may look at."""
 
     text: str
     select: Callable[[list[bytes]], list[bool]]
     not_from: int | None = None
+    octets_read: Callable[[bytes], int] = len
 
 
 class ScanBudget:
-    """How many events may still be asked about in this turn."""
+    """Which events may still be asked about in this turn. How long an answer takes goes by the octets that are read: an
+    event may have thousands of properties."""
 
-    def __init__(self, windows: StoreWindows, per_turn: int) -> None:
+    def __init__(self, windows: StoreWindows, events: int, octets: int) -> None:
+        """`events`, `octets`: in a turn."""
         self._windows = windows
-        self._per_turn = per_turn
+        self._per_turn = events, octets
         self._turn = -1
-        self._left = 0
+        self._events = self._octets = 0
 
-    def grant(self, count: int) -> int:
-        """So many of `count`."""
+    def grant(self, values: list[bytes], octets_read: Callable[[bytes], int]) -> int:
+        """So many of the first of these."""
         if self._turn != self._windows.turn:
-            self._turn, self._left = self._windows.turn, self._per_turn
-        granted = min(count, self._left)
-        self._left -= granted
+            self._turn, (self._events, self._octets) = self._windows.turn, self._per_turn
+        sizes, granted = map(octets_read, values[: self._events]), 0
+        while self._octets > 0 and (size := next(sizes, None)) is not None:
+            self._octets -= size
+            granted += 1
+        self._events -= granted
         return granted
 
 
@@ -61,7 +68,8 @@ class SelectionCursor:
         nothing more may be asked in this turn."""
         at = self._known(chunk.eids[begin])
         if at < 0:
-            granted = self._budget.grant(min(end - begin, PIECE))
+            values = chunk.values[begin : min(end, begin + PIECE)]
+            granted = self._budget.grant(values, self._selection.octets_read)
             if not granted:
                 return None
             self._eids = chunk.eids[begin : begin + granted]

@@ -23,6 +23,7 @@ from __future__ import annotations
 import functools
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from transformers.codec import AmqpMap, DecodeError, Described, ULong, decode, skip
@@ -30,6 +31,7 @@ from transformers.codec.formats import WIDTHS
 from transformers.message.header import Header, read_header
 from transformers.message.sections import (
     APPLICATION_PROPERTIES,
+    BODY,
     HEADER,
     MESSAGE_ANNOTATIONS,
     PROPERTIES,
@@ -62,21 +64,26 @@ _JMS: Final = {
     "JMSXUserID": "user_id",
 }
 _DEAD_LETTER: Final = "amqp.dead_letter_"
+_PLAIN: Final = b"\x00\x53\x74"
+_NEAR: Final = 1_024  # octets of a map that are walked for each name
+_PAIRS_MAX: Final = 100_000  # 0.1 s; one message may have more, and that longer than the lease
+_HEADS: Final = {0xC1: 2, 0xD1: 5}  # octets of a map's code and size
+_NAMES: Final = {0xA1: 2, 0xA3: 2, 0xB1: 5, 0xB3: 5}  # octets of a string's code and size
 _UNKNOWN: Final = ("JMSRedelivered", "JMSXDeliveryCount", "JMSDestination", "JMSReplyTo")
 
 
 class Message:
     """One message after another, as a selector reads them: `load` takes the next one."""
 
-    __slots__ = ("_annotations", "_application", "_header", "_offsets", "_properties", "value")
+    __slots__ = ("_annotations", "_header", "_offsets", "_places", "_properties", "value")
 
     def load(self, value: bytes) -> None:
         self.value = value
         self._offsets: Offsets | None = None
         self._header: Header | None = None
         self._properties: list[Any] | None = None
-        self._application: AmqpMap | None = None
-        self._annotations: AmqpMap | None = None
+        self._places: dict[bytes, int] | None = None
+        self._annotations: dict[str, Any] | None = None
 
     def offset(self, section: int) -> int:
         if self._offsets is None:
@@ -101,28 +108,32 @@ class Message:
 
     def annotation(self, name: str) -> Any:
         if self._annotations is None:
-            section = self._section(MESSAGE_ANNOTATIONS)
-            self._annotations = section if isinstance(section, AmqpMap) else AmqpMap([])
+            self._annotations = _first_of_each(self._section(MESSAGE_ANNOTATIONS))
         return self._annotations.get(name)
 
-    def application(self, name: str, key: bytes) -> Any:
-        """`key`: the name as nearly every client encodes it; the map is walked up to there, and no further."""
+    def application(self, name: bytes, key: bytes) -> Any:
+        """`key`: the name as nearly every client encodes it. The map is walked up to there, and no further, where that
+        is near its beginning; else once to its end, for all names."""
         start = self.offset(APPLICATION_PROPERTIES)
         if start < 0:
             return None
-        if self._application is None and (at := self.value.find(key, start)) >= 0:
-            try:
-                place = _walk(self.value, start, key, at)
-                if place:
-                    return decode(self.value, place)[0]
-            except (DecodeError, IndexError):
-                return None
-        if self.value.find(key[2:], start) < 0:
+        try:
+            place = self._place(start, name, key)
+            return decode(self.value, place)[0] if place else None
+        except (DecodeError, IndexError):
             return None
-        if self._application is None:
-            section = self._section(APPLICATION_PROPERTIES)
-            self._application = section if isinstance(section, AmqpMap) else AmqpMap([])
-        return self._application.get(name)
+
+    def _place(self, start: int, name: bytes, key: bytes) -> int:
+        """Where the value of that name begins; 0: there is none."""
+        if self._places is None:
+            end = _end(self.value, start)
+            at = self.value.find(key, start, min(end, start + _NEAR))
+            if at >= 0 and (place := _walk(self.value, start, key, at)):
+                return place
+            if end <= start + _NEAR and self.value.find(name, start, end) < 0:
+                return 0
+            self._places = places_of(self.value, start)
+        return self._places.get(name, 0)
 
     def _section(self, section: int) -> Any:
         start = self.offset(section)
@@ -160,18 +171,62 @@ def reader(name: str) -> Reader:
         index = _PROPERTIES.index(field)
         return lambda message: message.property(index)
     octets = name.encode()
-    key = b"\xa1%c%b" % (len(octets), octets) if len(octets) < 256 else b"\xb1\0" + octets
-    return lambda message: message.application(name, key)
+    key = b"\xa1%c%b" % (len(octets), octets) if len(octets) < 256 else b"\xb1%b%b" % (len(octets).to_bytes(4), octets)
+    return lambda message: message.application(octets, key)
+
+
+def _first_of_each(section: Any) -> dict[str, Any]:
+    """Of a map: the value of the first pair of each key."""
+    pairs = section.pairs if isinstance(section, AmqpMap) else []
+    return {key: value for key, value in reversed(pairs) if isinstance(key, str)}
+
+
+def octets_read(value: bytes) -> int:
+    """So many octets of a message a selector may read: all before its body."""
+    if len(value) <= _NEAR:
+        return len(value)
+    try:
+        return section_offsets(value)[BODY]
+    except DecodeError:
+        return len(value)
+
+
+def places_of(data: bytes, start: int) -> dict[bytes, int]:
+    """Where the values of an application-properties section begin, by their names: of the first `_PAIRS_MAX`, as far as
+    it can be read. Of a name that is there twice: the first."""
+    places = dict[bytes, int]()
+    with suppress(DecodeError, IndexError):
+        offset = skip(data, start + 1)  # behind the descriptor
+        head = _HEADS.get(data[offset], 0)
+        if not head:
+            return places
+        end = offset + head + int.from_bytes(data[offset + 1 : offset + head])
+        offset += 2 * head - 1  # behind the size comes the count, of the same width
+        for _ in range(_PAIRS_MAX):
+            if offset >= end:
+                break
+            value, width = skip(data, offset), _NAMES.get(data[offset])
+            if width is not None:
+                places.setdefault(data[offset + width : value], value)
+            offset = skip(data, value)
+    return places
+
+
+def _end(data: bytes, start: int) -> int:
+    """Where an application-properties section ends; that of the message, where it is written in a way of its own."""
+    if data[start : start + 3] != _PLAIN:
+        return len(data)
+    head = 5 if data[start + 3 : start + 4] == b"\xc1" else 8  # with the size, which counts what follows it
+    return start + head + int.from_bytes(data[start + 4 : start + head])
 
 
 def _walk(data: bytes, start: int, key: bytes, at: int) -> int:
-    """Where the value of that key of an application-properties section begins; 0 where it is none of its keys, or the
-    section is written in a way of its own. `found`: where the key's octets stand first."""
-    if data[start : start + 3] != b"\x00\x53\x74":
+    """Where the value of that key of an application-properties section begins; 0 where it is none of its first keys, or
+    the section is written in a way of its own. `at`: where the key's octets stand first."""
+    if data[start : start + 3] != _PLAIN:
         return 0
-    code = data[start + 3]
-    head, size = (6, data[start + 4]) if code == 0xC1 else (12, int.from_bytes(data[start + 4 : start + 8]))
-    offset, end = start + head, start + head - (1 if code == 0xC1 else 4) + size
+    end = min(_end(data, start), start + _NEAR)
+    offset = start + (6 if data[start + 3] == 0xC1 else 12)
     while offset < end:
         if offset == at:
             return offset + len(key)

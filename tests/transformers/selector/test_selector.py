@@ -9,7 +9,8 @@ import pytest
 
 from tests.transformers.selector.selected import DATA, matches, message
 from transformers import annotated
-from transformers.codec import Int, Symbol, Timestamp, UByte, UInt, ULong
+from transformers.codec import AmqpMap, Described, Int, Symbol, Timestamp, UByte, UInt, ULong, encode
+from transformers.selector import fields
 from transformers.selector.grammar import SelectorError
 from transformers.selector.selector import selector
 
@@ -240,6 +241,59 @@ def test_application_properties_in_every_encoding() -> None:
     long = "n" * 300
     assert matches(f"{long} = 1", message(**dict[str, Any]({long: 1})))
     assert matches("größe = 1 AND $a_1 = 2", message(**dict[str, Any]({"größe": 1, "$a_1": 2})))
+
+
+def test_very_many_properties_are_read_once_for_all_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A selector of 400 names, a message of 60,000: walking up to each would take seconds."""
+    walks, places = 0, fields.places_of
+
+    def counted(data: bytes, start: int) -> dict[bytes, int]:
+        nonlocal walks
+        walks += 1
+        return places(data, start)
+
+    monkeypatch.setattr(fields, "places_of", counted)
+    value = message(**{f"n{at}": Int(at) for at in range(60_000)})
+    names = [f"n{at} = {at}" for at in (*range(5), *range(59_600, 60_000))]
+    assert matches(" AND ".join(names), value)
+    assert walks == 1
+    walks = 0
+    assert matches(" AND ".join(f"missing{at} IS NULL" for at in range(400)), value)
+    assert walks == 1, "of names that are not there, too"
+
+
+@pytest.mark.parametrize("text", ["near = 1 OR far = 1", "far = 1 OR near = 1", "far = 1", "near = 1"])
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_a_property_that_cannot_be_decoded_hides_no_other_one(text: str, place: str) -> None:
+    """In a message that was stored before anyone looked into its properties."""
+    padding = [(f"n{at}", "x" * 20) for at in range(100)]
+    broken = [("broken", "??")]
+    pairs = [("near", Int(1)), *broken, *padding, ("far", Int(1))]
+    pairs = pairs if place == "before" else [*pairs[:1], *padding, ("far", Int(1)), *broken]
+    value = encode(Described(0x74, AmqpMap(pairs))).replace(b"??", b"\xff\xff") + DATA
+    assert matches(text, value)
+    assert matches("broken IS NULL", value)
+
+
+def test_of_a_name_that_is_there_twice_the_first_counts() -> None:
+    padding = {f"n{at}": "x" * 20 for at in range(100)}
+    pairs = [("near", Int(1)), *padding.items(), ("far", Int(1)), ("near", Int(2)), ("far", Int(2))]
+    value = encode(Described(0x74, AmqpMap(pairs))) + DATA
+    assert matches("near = 1 AND far = 1 AND near = 1", value)
+
+
+def test_what_stands_in_the_body_is_no_property() -> None:
+    body = b"\x00\x53\x75\xa0\x08" + b"\xa1\x03far\xa1\x01v"
+    assert matches("far IS NULL AND a = 1", message(a=Int(1)).removesuffix(DATA) + body)
+
+
+def test_so_many_octets_of_a_message_are_read() -> None:
+    small = message(a=Int(1))
+    properties = message(**{f"n{at}": "x" * 20 for at in range(100)})
+    assert fields.octets_read(small) == len(small)
+    body = b"\x00\x53\x75\xb0" + (100_000).to_bytes(4) + bytes(100_000)
+    assert fields.octets_read(properties[: -len(DATA)] + body) == len(properties) - len(DATA)
+    assert fields.octets_read(bytes(5_000)) == 5_000, "it is no message"
 
 
 def test_what_is_no_message_matches_nothing() -> None:
