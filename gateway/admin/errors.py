@@ -60,6 +60,7 @@ def _row(run: str, error: RecentError, node_names: Sequence[str], dead: str) -> 
         "at_us": error.at_us,
         "count": error.count,
         "more": error.more,
+        "more_nodes": [*error.more_nodes],
         **{name: error.facts.get(name) for name in FIELDS},
         "examples": [*error.examples],
         "text": error.text,

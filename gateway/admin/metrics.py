@@ -6,18 +6,24 @@ Read between turns, a family or a part of one at a time, so a page is not of one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 
 from gateway.admin.exposition import Family, histogram, single
 from gateway.admin.problems import Problem
-from gateway.config.limits import METRIC_DURABLES, METRIC_NODES, METRIC_PROBLEMS
+from gateway.config.limits import (
+    METRIC_DURABLES,
+    METRIC_MORE_DURABLES,
+    METRIC_MORE_NODES,
+    METRIC_NODES,
+    METRIC_PROBLEMS,
+)
 from gateway.evidence.counters import CLASSES, NO_CLASS, OTHER, TEMPORARY
 from gateway.transactions.transaction import ENDS
 from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics, known_sum, oldest
@@ -27,11 +33,14 @@ if TYPE_CHECKING:
     from gateway.session.gateway import Gateway
 
 _STEP_CONNECTIONS = 100
+_NEARLY = 0.8
+_STUCK_S = 60.0
 _DURABLE = ("node", "durable", "partition")
 _MESSAGES = "Messages of a node: of a queue those that have not ended, of a channel all that it keeps."
 _OLDEST = "How long ago the oldest message of a node was stored; 0: it has none."
 _PROCESS = ProcessCollector(registry=None)
 Parts = Iterator[Family | Metric | None]
+_Store = TypeVar("_Store", DurableMetrics, NodeFigures)
 
 
 def of_gateway(gateway: Gateway, ready: bool) -> Parts:
@@ -92,7 +101,7 @@ def _under_way(gateway: Gateway) -> Parts:
     yield single("realmgate_credit_limit", "gauge", "Credit of all publishers together.", limits.in_flight)
     yield single("realmgate_deliveries_open", "gauge", "Deliveries without an outcome, at most.", gateway.outcomes.open)
     yield single("realmgate_in_flight_bytes", "gauge", "Messages that wait for the realm.", gateway.in_flight_bytes)
-    about = "Octets in flight at which reading from publishers pauses."
+    about = "Octets in flight of all peers; who has more than its share of them is not read."
     yield single("realmgate_in_flight_limit_bytes", "gauge", about, limits.in_flight_bytes)
     about = "Users, and addresses without a login, whose sockets are not read: more of theirs waits than their share."
     yield single("realmgate_held_back_holders", "gauge", about, len(gateway.waiting_bytes))
@@ -163,13 +172,18 @@ def of_realm(figures: RealmMetrics, lost: bool, records: int) -> Parts:
 
 
 def of_durables(figures: RealmMetrics) -> Parts:
-    """The first `METRIC_DURABLES`; those beyond are one, of their sums."""
+    """The first `METRIC_DURABLES`, and of the rest the first `METRIC_MORE_DURABLES` whose consumers leave messages.
+    Those beyond are one, of their sums."""
     shown: list[DurableMetrics] = []
-    others: list[DurableMetrics] = []
+    beyond: dict[tuple[str, str], list[DurableMetrics]] = {}
     for durable in figures.durables():
-        if durable is not None:
-            (shown if len(shown) < METRIC_DURABLES else others).append(durable)
+        if durable is not None and len(shown) < METRIC_DURABLES:
+            shown.append(durable)
+        elif durable is not None:
+            beyond.setdefault((durable.node, durable.durable), []).append(durable)
         yield None
+    named, others = _with_names(beyond.values(), _is_stuck, METRIC_MORE_DURABLES)
+    shown += named
     if others:
         shown.append(_sum(others))
     counted = [(metrics, metrics.counts) for metrics in shown if metrics.counts is not None]
@@ -192,6 +206,26 @@ def of_durables(figures: RealmMetrics) -> Parts:
     yield _durable("settled_ranges", about, [(metrics, metrics.ranges) for metrics in shown])
     about = "Stores without numbers of messages: still being counted, or their topic cannot be read."
     yield single("realmgate_stores_counting", "gauge", about, figures.depths.counting)
+
+
+def _is_stuck(durable: DurableMetrics) -> bool:
+    """For a minute its consumers have left a message, or one keeps an event and settles later ones."""
+    waiting = durable.counts.available if durable.counts is not None else 0
+    return bool(durable.links and (durable.oldest_s or 0) >= _STUCK_S and (waiting or durable.hole))
+
+
+def _with_names(
+    beyond: Iterable[list[_Store]], is_named: Callable[[_Store], bool], count: int
+) -> tuple[list[_Store], list[_Store]]:
+    """All stores of the first `count` nodes, or durables, of which one is to have its name; the other ones."""
+    named, others, left = list[_Store](), list[_Store](), count
+    for stores in beyond:
+        if left and any(map(is_named, stores)):
+            named += stores
+            left -= 1
+        else:
+            others += stores
+    return named, others
 
 
 def _durable(name: str, about: str, values: Sequence[tuple[DurableMetrics, float]]) -> Family:
@@ -219,14 +253,27 @@ def _sum(others: list[DurableMetrics]) -> DurableMetrics:
 
 
 def of_nodes(figures: RealmMetrics) -> Parts:
-    """The first `METRIC_NODES` stores; those beyond are one, of their sums, and so are all temporary ones."""
+    """The first `METRIC_NODES` stores, and those of the first `METRIC_MORE_NODES` nodes of the rest that are nearly
+    full. Those beyond are one, of their sums, and so are all temporary ones."""
     shown: dict[tuple[str, str], NodeFigures] = {}
+    beyond: dict[str, list[NodeFigures]] = {}
+
+    def show(names: tuple[str, str], node: NodeFigures) -> None:
+        shown[names] = _together(shown[names], node) if names in shown else node
+
     for node in figures.nodes():
         yield None
-        if node is not None:
-            names = (node.node, str(node.partition)) if len(shown) < METRIC_NODES else (OTHER, OTHER)
-            names = (TEMPORARY, OTHER) if node.temporary else names
-            shown[names] = _together(shown[names], node) if names in shown else node
+        if node is not None and node.temporary:
+            show((TEMPORARY, OTHER), node)
+        elif node is not None and len(shown) < METRIC_NODES:
+            show((node.node, str(node.partition)), node)
+        elif node is not None:
+            beyond.setdefault(node.node, []).append(node)
+    named, others = _with_names(beyond.values(), _is_nearly_full, METRIC_MORE_NODES)
+    for node in named:
+        show((node.node, str(node.partition)), node)
+    for node in others:
+        show((OTHER, OTHER), node)
     columns: tuple[tuple[str, str, Callable[[NodeFigures], float | None]], ...] = (
         ("events", _MESSAGES, lambda store: store.stored),
         ("bytes", "Octets of a node with a capacity.", lambda store: store.size_bytes),
@@ -237,6 +284,11 @@ def of_nodes(figures: RealmMetrics) -> Parts:
     for name, about, number in columns:
         samples = [(names, float(value)) for names, store in shown.items() if (value := number(store)) is not None]
         yield Family(f"realmgate_node_{name}", "gauge", about, ("node", "partition"), samples)
+
+
+def _is_nearly_full(node: NodeFigures) -> bool:
+    pairs = ((node.stored, node.events_max), (node.size_bytes, node.bytes_max))
+    return any(limit and (held or 0) >= _NEARLY * limit for held, limit in pairs)
 
 
 def _together(first: NodeFigures, other: NodeFigures) -> NodeFigures:

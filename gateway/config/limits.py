@@ -34,6 +34,10 @@ METRIC_NODES = 100
 METRIC_ERRORS = 500
 METRIC_RULES = 1_000
 METRIC_DURABLES = 200
+# Of those beyond, so many have their names where something may be wrong: nodes that are nearly full, durables with
+# messages that their consumers do not take.
+METRIC_MORE_NODES = 50
+METRIC_MORE_DURABLES = 100
 METRIC_PROBLEMS = 100
 # What peers may ask for in their OPEN: how long they wait at least before they must have heard something, and how often
 # all of them together. A heartbeat takes some 10 us.

@@ -5,9 +5,9 @@ that were refused.
 At most `KEPT` entries. What is the same within `SAME_S` is one entry, which says how many it stands for; containers and
 links, of which a client may make new ones each time, are examples in it. A peer (user and address; before its login the
 address alone) has `RULE_ENTRIES` at once for each rule and one more every `RULE_ENTRY_S`, `PEER_ENTRIES` altogether and
-one more every `PEER_ENTRY_S`. What it has beyond is counted in its last entry of that rule, else in one of another
-(`more`). All peers together have `ENTRIES` at once and `ENTRIES_PER_S`. So no flood pushes out what others did, or what
-the same peer did elsewhere.
+one more every `PEER_ENTRY_S`. What it has beyond is counted in its last entry of that rule, with the names of the first
+`MORE_NODES` nodes, else in one of another (`more`). All peers together have `ENTRIES` at once and `ENTRIES_PER_S`. So
+no flood pushes out what others did, or what the same peer did elsewhere.
 One entry for a group of deliveries, never one for a message. Microseconds since 1970, counts.
 """
 
@@ -30,6 +30,7 @@ RULE_ENTRIES, RULE_ENTRY_S = 20.0, 30.0
 PEER_ENTRIES, PEER_ENTRY_S = 60.0, 10.0
 ENTRIES, ENTRIES_PER_S = 400.0, 5.0
 EXAMPLES: Final = 3
+MORE_NODES, MORE_NODE_CHARACTERS = 30, 100
 GIVEN_UP: Final = "given-up"
 REASONS: Final = 3
 """Different errors of consumers that get an entry each, of one group of an outcome record."""
@@ -53,8 +54,9 @@ _OF_RULES: Final = {
 @dataclass(slots=True)
 class RecentError:
     """`number` rises, from 1 on. `facts`: by `FIELDS`, those that are known of the first one. `delivery`: RUN:SEQ of
-    the first one. `count`: how many times it happened; `more`: what else the peer did that has no entry. `examples`:
-    container, link and durable of the last ones, where they differ."""
+    the first one. `count`: how many times it happened; `more`: what else the peer did that has no entry, `more_nodes`:
+    to which other nodes by the same rule. `examples`: container, link and durable of the last ones, where they differ.
+    """
 
     number: int
     facts: Mapping[str, str]
@@ -64,6 +66,7 @@ class RecentError:
     at_us: int
     count: int
     more: int = 0
+    more_nodes: dict[str, None] = field(default_factory=dict)
     examples: deque[dict[str, str | None]] = field(default_factory=lambda: deque(maxlen=EXAMPLES))
 
 
@@ -174,15 +177,23 @@ class RecentErrors:
             peer.same = {kind: known for kind, known in peer.same.items() if now_us - known.first_us < SAME_S * 1e6}
             peer.same[key] = peer.last[rule] = entry
         else:
-            near = peer.last.get(rule) or next(reversed(peer.last.values()), None)
-            if near is not None:
-                near.more += count
-            else:
-                self.left_out += count
+            self._beyond(peer, rule, facts, count)
             return
         example = {name: facts.get(name) or None for name in _EXAMPLE}
         if example not in entry.examples:
             entry.examples.append(example)
+
+    def _beyond(self, peer: _Peer, rule: str, facts: Mapping[str, Any], count: int) -> None:
+        """It has no entry of its own."""
+        last = peer.last.get(rule)
+        near = last or next(reversed(peer.last.values()), None)
+        if near is None:
+            self.left_out += count
+            return
+        near.more += count
+        node = str(facts.get("node") or "")[:MORE_NODE_CHARACTERS]
+        if last is not None and node not in ("", last.facts.get("node")) and len(last.more_nodes) < MORE_NODES:
+            last.more_nodes[node] = None
 
     def _entry(self, facts: Mapping[str, Any], text: str, delivery: str | None, now_us: int, count: int) -> RecentError:
         known = {name: str(facts[name]) for name in FIELDS if facts.get(name)}

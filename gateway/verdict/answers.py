@@ -15,14 +15,16 @@ from gateway.verdict.limits import ROWS, TEXT
 from gateway.verdict.samples import WrongAnswer
 
 Row = dict[str, Any]
-_TEXTS, _NUMBERS, _COUNTS = "texts", "numbers", "counts"
+_TEXTS, _NUMBERS, _COUNTS, _LISTS = "texts", "numbers", "counts", "lists"
 ERROR: Final[Mapping[str, tuple[str, ...]]] = {
     _TEXTS: (
         "id", "what", "user", "container", "address", "node", "link", "direction", "durable", "condition", "class",
         "rule", "outcome", "answer", "native", "fault", "text", "remedy", "delivery",
     ),
     _NUMBERS: ("first_us", "at_us", "count", "more"),
+    _LISTS: ("more_nodes",),
 }  # fmt: skip
+_LISTED: Final = 50
 LINK: Final[Mapping[str, tuple[str, ...]]] = {
     _TEXTS: (
         "id", "user", "container", "address", "name", "direction", "kind", "node", "durable", "sender_settle_mode",
@@ -101,6 +103,8 @@ def _row(entry: Mapping[str, Any], fields: Mapping[str, tuple[str, ...]]) -> Row
     for name in fields.get(_COUNTS, ()):
         counts = _inner(entry, name)
         row[name] = {str(text(key)): count for key, value in [*counts.items()][:20] if (count := number(value))}
+    for name in fields.get(_LISTS, ()):
+        row[name] = [shown for value in _list(entry.get(name))[:_LISTED] if (shown := text(value))]
     if "client" in entry:
         client = _inner(entry, "client")
         row["client"] = " ".join(filter(None, (text(client.get(name)) for name in ("product", "version"))))

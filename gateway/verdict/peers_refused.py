@@ -40,11 +40,14 @@ def _problem(rows: Sequence[Row], names: set[str]) -> Problem:
     words, what = sentence(last)
     is_given_up = what == GIVEN_UP
     nearest = nearest_name(last["node"] or "", names) if what == "node-unknown" else ""
+    more = f"The nearest name is {nearest}." if nearest else last["text"] or "" if what in _HAVE_TEXT else ""
+    others = sorted({name for row in rows for name in row.get("more_nodes") or ()} - {last["node"]})
+    also = f"Refused by the same rule, too: {', '.join(others)}." if others else ""
     link = f"/errors/one?{urlencode({name: value for name, value in kind.address.items() if value})}"
     return Problem(
         what, "slow" if is_given_up or kind.klass == "other" else kind.klass, words,
         "dead" if is_given_up else "refusals" if what in _REFUSALS else "errors", "/dead" if is_given_up else link,
-        more=f"The nearest name is {nearest}." if nearest else last["text"] or "" if what in _HAVE_TEXT else "",
+        more=f"{more} {also}".strip(),
         node=last["node"] or "", user=people[0]["user"], container=people[0]["container"], who=named_all(people),
         rule=last["rule"] or kind.rule,
         since_us=min(int(row["first_us"] or 0) for row in rows),

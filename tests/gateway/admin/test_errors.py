@@ -13,7 +13,16 @@ from typing import Any
 import proton
 import pytest
 
-from gateway.evidence.recent_errors import ENTRIES, KEPT, PEER_ENTRIES, RULE_ENTRIES, SAME_S, RecentErrors
+from gateway.evidence.recent_errors import (
+    ENTRIES,
+    KEPT,
+    MORE_NODE_CHARACTERS,
+    MORE_NODES,
+    PEER_ENTRIES,
+    RULE_ENTRIES,
+    SAME_S,
+    RecentErrors,
+)
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
 from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, start_gateway
@@ -242,7 +251,9 @@ def test_a_flood_of_one_peer_pushes_out_nothing_of_another(gateway: GatewayProce
     rows = errors_of(watch, container="flooding", limit=1000)
     assert len(rows) <= PEER_ENTRIES
     assert sum(row["count"] for row in rows) <= count
-    assert max(row["more"] for row in errors(watch, limit=1000)) > count / 2
+    kept = errors(watch, limit=1000)
+    assert max(row["more"] for row in kept) > count / 2
+    assert any(f"no-{int(RULE_ENTRIES)}" in row["more_nodes"] for row in kept)
     assert errors(watch, node="before-the-flood")
 
 
@@ -338,6 +349,25 @@ def test_names_that_a_peer_invents_leave_it_entries_for_its_other_errors() -> No
     unknown = [entry for entry in recent.above(0) if entry.facts["node"] != "orders"]
     assert RULE_ENTRIES < len(unknown) < 3 * RULE_ENTRIES
     assert sum(row.count + row.more for row in unknown) == 10_000, "what has no entry is counted in one of its rule"
+
+
+def test_the_names_of_nodes_beyond_its_entries_are_in_the_last_one_of_the_rule() -> None:
+    """An application whose forty queues are not there."""
+    recent = RecentErrors("run", Clock())
+    facts = {"what": "attach", "user": "ann", "address": "1.2.3.4", "rule": "attach.unknown"}
+    for _ in range(2):
+        for number in range(40):
+            recent.add({**facts, "node": f"queue-{number:02}"}, "")
+    recent.add({**facts, "rule": "attach.other", "node": "of another rule"}, "")
+    entries = [entry for entry in recent.above(0) if entry.facts["rule"] == "attach.unknown"]
+    own = [entry.facts["node"] for entry in entries]
+    assert own == [f"queue-{number:02}" for number in range(len(own))] and len(own) == RULE_ENTRIES
+    assert [entry.more_nodes for entry in entries[:-1]] == [{}] * (len(entries) - 1)
+    assert [*entries[-1].more_nodes] == [f"queue-{number:02}" for number in range(len(own), 40)]
+    for number in range(1_000):
+        recent.add({**facts, "node": f"{number}" * 200}, "")
+    names = [*entries[-1].more_nodes]
+    assert len(names) == MORE_NODES and max(map(len, names)) == MORE_NODE_CHARACTERS
 
 
 def test_user_names_that_a_peer_invents_are_one_peers() -> None:

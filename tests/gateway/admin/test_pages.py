@@ -20,6 +20,8 @@ from gateway.config.limits import (
     ADMIN_REQUEST_BYTES,
     METRIC_DURABLES,
     METRIC_ERRORS,
+    METRIC_MORE_DURABLES,
+    METRIC_MORE_NODES,
     METRIC_NODES,
     METRIC_RULES,
 )
@@ -214,24 +216,54 @@ def _durables(count: int) -> RealmMetrics:
 
 
 def test_durables_beyond_the_bound_are_one() -> None:
-    families = [family for family in metrics.of_durables(_durables(METRIC_DURABLES + 7)) if isinstance(family, Family)]
+    """Each has a hole, so some more have their names."""
+    named = METRIC_DURABLES + METRIC_MORE_DURABLES
+    families = [family for family in metrics.of_durables(_durables(named + 7)) if isinstance(family, Family)]
     by_name = {family.name: dict(family.samples) for family in families}
     del by_name["realmgate_stores_counting"]
-    assert all(len(samples) == METRIC_DURABLES + 1 for samples in by_name.values())
+    assert all(len(samples) == named + 1 for samples in by_name.values())
     others = {
         name.removeprefix("realmgate_durable_"): samples[OTHER, OTHER, OTHER] for name, samples in by_name.items()
     }
     assert others == {
         "consumers": 7,
-        "low_eid": 10 + METRIC_DURABLES,
+        "low_eid": 10 + named,
         "stored_events": 42,
         "unsettled_events": 14,
         "waiting_events": 21,
         "delayed_events": 7,
         "hole_events": 28,
         "settled_ranges": 35,
-        "oldest_message_age_seconds": METRIC_DURABLES + 6,
+        "oldest_message_age_seconds": named + 6,
     }
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_named"),
+    [
+        ({"counts": MessageCounts(3, 3, 0, 0)}, True),
+        ({"counts": MessageCounts(3, 3, 0, 0), "oldest_s": 59.0}, False),
+        ({"counts": MessageCounts(3, 3, 0, 0), "links": 0}, False),  # it has no consumer
+        ({"counts": MessageCounts(3, 0, 3, 0)}, False),
+        ({"counts": MessageCounts(3, 0, 3, 0), "hole": 1}, True),
+        ({"counts": None, "oldest_s": None, "hole": 1}, False),
+    ],
+)
+def test_beyond_the_bound_a_durable_with_something_to_look_at_has_its_name(
+    changed: dict[str, Any], is_named: bool
+) -> None:
+    """Behind many without."""
+    fine = DurableMetrics("n", "d", 0, 1, 10, MessageCounts(0, 0, 0, 0), 0, 0)
+    figures = [replace(fine, node=f"n{at:04}") for at in range(METRIC_DURABLES + 3)]
+    figures.append(replace(fine, **{"node": "z", "oldest_s": 60.0, **changed}))
+    figures.append(replace(fine, node="z", partition=1))
+    realm = SimpleNamespace(durables=lambda: iter(figures), depths=SimpleNamespace(counting=0))
+    [consumers] = [
+        family
+        for family in metrics.of_durables(cast(RealmMetrics, realm))
+        if isinstance(family, Family) and family.name == "realmgate_durable_consumers"
+    ]
+    assert {("z", "d", "0") in dict(consumers.samples), ("z", "d", "1") in dict(consumers.samples)} == {is_named}
 
 
 def test_what_is_being_counted_has_no_numbers() -> None:
@@ -279,6 +311,20 @@ def test_nodes_beyond_the_bound_are_one_and_so_are_temporary_ones() -> None:
     assert (OTHER, OTHER) not in uncounted["realmgate_node_events"], "of one of them it is not known"
     assert uncounted["realmgate_node_events_limit"][OTHER, OTHER] == 28
     assert _nodes(replace(plain, stored=None))["realmgate_node_events"] == {}
+
+
+def test_beyond_the_bound_a_node_that_is_nearly_full_has_its_name() -> None:
+    plain = NodeFigures("n", 0, 5, None, 10, 0, temporary=False)
+    every = [replace(plain, node=f"n{at}") for at in range(METRIC_NODES + 3)]
+    fuller = [replace(plain, node=f"f{at}", stored=8) for at in range(METRIC_MORE_NODES + 9)]
+    octets = replace(plain, node="octets", stored=1, events_max=0, size_bytes=80, bytes_max=100)
+    unlimited = replace(plain, node="unlimited", stored=1 << 40, events_max=0)
+    other_store = replace(plain, node="f0", partition=1, stored=0)
+    shown = _nodes(*every, octets, unlimited, *fuller, other_store)["realmgate_node_events"]
+    assert ("octets", "0") in shown and ("f0", "0") in shown and ("unlimited", "0") not in shown
+    assert ("f0", "1") in shown, "a number of one of its stores would be taken for the node's"
+    assert len(shown) == METRIC_NODES + METRIC_MORE_NODES + 2
+    assert shown[OTHER, OTHER] > 1 << 40
 
 
 # -- text

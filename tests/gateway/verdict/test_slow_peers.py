@@ -69,6 +69,26 @@ def test_waiting_events_of_another_durable_concern_no_other_consumer() -> None:
     assert problems([standing(slow)], [], NOW_US) == [], "what waits is the queue's"
 
 
+def test_nodes_that_were_refused_beyond_the_entries_are_named() -> None:
+    gateway = standing()
+    row: dict[str, Any] = dict.fromkeys(
+        ("durable", "link", "direction", "class", "outcome", "answer", "native", "fault")
+    )
+    row |= {
+        "what": "attach",
+        "user": "ann",
+        "container": "billing",
+        "address": "10.0.0.1",
+        "condition": "amqp:not-found",
+    }
+    row |= {"node": "orders", "rule": "attach.unknown", "text": "", "remedy": "", "delivery": None, "id": "a-1.1"}
+    times = {"first_us": NOW_US, "at_us": NOW_US, "count": 1, "more": 2}
+    gateway.errors = [{**row, **times, "more_nodes": ["bills", "audits"]}]
+    [fault] = problems([gateway], [], NOW_US)
+    assert fault.kind == "node-unknown"
+    assert fault.more.endswith("Refused by the same rule, too: audits, bills.")
+
+
 def trouble(kind: str, about: str = "") -> dict[str, Any]:
     return {"kind": kind, "about": about, "detail": "so", "remedy": "do it", "since_us": NOW_US}
 
