@@ -31,8 +31,8 @@ def exposures(settings: Settings, has_grants: bool) -> Iterator[str]:
     if reached and not has_grants and not security.kafka_acls:
         remedy = "realmgate acl grant user:NAME manage (and so on) grants rights to named users"
         yield f"{reached[0].url}: the realm has no grants, so every user may do everything: {remedy}"
-    if admin is not None and reaches_beyond_loopback(admin.host):
-        remedy = "write admin: {listen: http://127.0.0.1:PORT}, or keep others away from the address"
+    if admin is not None and not settings.admin_guarded and reaches_beyond_loopback(admin.host):
+        remedy = "write admin: {listen: http://127.0.0.1:PORT}, or keep others away from it and write guarded: true"
         yield f"{admin.url}: anyone who can connect can read health and metrics without a password: {remedy}"
 
 

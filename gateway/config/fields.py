@@ -170,6 +170,12 @@ FIELDS: tuple[Field, ...] = (
         "or every client that can connect",
     ),
     Field(
+        "admin.guarded",
+        boolean(True),
+        False,
+        "a firewall or a network policy keeps others away from `admin.listen`: no warning that other machines reach it",
+    ),
+    Field(
         "log.format",
         choice(("text", "json")),
         "text",

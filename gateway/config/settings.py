@@ -140,6 +140,7 @@ class Settings:
     transformer: str
     admin: Listen | None = None  # where health and metrics are served
     admin_commands: str = "loopback"  # who may give commands there: none, loopback, all
+    admin_guarded: bool = False  # others are kept away from there
     log_format: str = "text"  # text, json
     tls: TlsSettings | None = None
     console: ConsoleSettings = attribute(default_factory=ConsoleSettings)
@@ -266,6 +267,7 @@ def _settings(
         transformer=values["transformer"],
         admin=_admin(values["admin.listen"], root),
         admin_commands=values["admin.commands"],
+        admin_guarded=values["admin.guarded"],
         log_format=values["log.format"],
         tls=tls,
         console=read_console(values, base),

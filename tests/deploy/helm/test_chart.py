@@ -134,7 +134,9 @@ def test_a_gateway_takes_the_configuration(
 def test_the_configuration_says_what_the_values_say_and_where_to_listen(charts: dict[str, Rendered]) -> None:
     config = yaml.safe_load(charts["full"].one("ConfigMap", "realmgate")["data"]["realmgate.yaml"])
     assert config.pop("listen") == [f"{name}://0.0.0.0:{port}" for name, port in PORTS.items()]
-    assert config.pop("admin") == {"listen": "http://0.0.0.0:9464", "commands": "loopback"}
+    assert config.pop("admin") == {"listen": "http://0.0.0.0:9464", "commands": "loopback", "guarded": True}
+    bare = yaml.safe_load(charts["bare"].one("ConfigMap", "realmgate")["data"]["realmgate.yaml"])
+    assert bare["admin"]["guarded"] is False, "it has no network policy"
     assert config.pop("mappings") == {"profile": "um-9.12", "dir": "mappings"}
     assert config.pop("log") == {"format": "json"} and config["realm"].pop("prefix") == "um"
     assert config == {key: value for key, value in FULL["config"].items() if key != "mappings"}
@@ -242,6 +244,27 @@ def test_the_names_of_two_releases_and_of_a_long_one_are_of_kubernetes(tmp_path:
         assert all(len(name) <= 52 for name in names), "of a CronJob, 52"
 
 
+@pytest.mark.parametrize(
+    ("change", "is_beside_it"),
+    [
+        ({}, True),
+        ({"reconcile": {"reports": {"accessMode": "ReadWriteMany"}}}, False),
+        ({"console": {"enabled": False}}, False),
+    ],
+    ids=["once", "many", "no-console"],
+)
+def test_a_claim_that_one_machine_mounts_has_the_job_where_the_console_is(
+    tmp_path: Path, change: dict[str, Any], is_beside_it: bool
+) -> None:
+    chart = rendered(tmp_path, {**OPEN, "config": KAFKA, **change})
+    affinity = chart.pod("reconcile")["spec"].get("affinity")
+    assert (affinity is not None) is is_beside_it
+    if affinity is not None:
+        [term] = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        selected = term["labelSelector"]["matchLabels"].items() <= chart.pod("console")["metadata"]["labels"].items()
+        assert selected and term["topologyKey"] == "kubernetes.io/hostname"
+
+
 # -- the processes
 
 
@@ -332,6 +355,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no certificate": (changed(BARE, listeners=["amqps"]), "The listener amqps needs config.tls.certificate"),
     "a console without TLS": (changed(OPEN, config=KAFKA, console={"withoutLogin": True}), "console.tlsSecret"),
     "a console without users": (changed(OPEN, config=KAFKA, console={"withoutTls": True}), "console.withoutLogin"),
+    "a claim for one pod": (
+        changed(OPEN, config=KAFKA, reconcile={"reports": {"accessMode": "ReadWriteOncePod"}}),
+        "reconcile.reports.accessMode ReadWriteOncePod",
+    ),
     "no schedule": (changed(OPEN, config=KAFKA, reconcile={"schedule": "nightly"}), "'/reconcile/schedule'"),
 }
 

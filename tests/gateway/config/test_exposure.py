@@ -43,6 +43,7 @@ def test_each_way_is_reported(tmp_path: Path, host: str) -> None:
     assert "the realm has no grants" in everything
     [admin] = warnings_of(tmp_path, admin={"listen": f"http://{host}:9464"})
     assert admin.startswith(f"http://{host}:9464: anyone who can connect can read health and metrics")
+    assert warnings_of(tmp_path, admin={"listen": f"http://{host}:9464", "guarded": True}) == []
     assert warnings_of(tmp_path, listen=[url], security=NAMED) == []
     assert (
         len(warnings_of(tmp_path, False, listen=[url, "amqp://127.0.0.1:5673"], admin={"listen": f"http://{host}:1"}))

@@ -9,7 +9,7 @@
 {{- end -}}
 {{- $config := deepCopy .Values.config -}}
 {{- $_ := set $config "listen" $listen -}}
-{{- $_ := set $config "admin" (dict "listen" "http://0.0.0.0:9464" "commands" "loopback") -}}
+{{- $_ := set $config "admin" (dict "listen" "http://0.0.0.0:9464" "commands" "loopback" "guarded" .Values.networkPolicy.enabled) -}}
 {{- if .Values.mappings -}}
 {{- $_ := set $config "mappings" (merge (dict "dir" "mappings") ($config.mappings | default dict)) -}}
 {{- end -}}
@@ -80,6 +80,9 @@
 {{- end -}}
 {{- if not (or $users .Values.console.withoutLogin) -}}
 {{- fail "\n\nThe console has no users to log in. Write console.withoutLogin: true where every client that can connect may look, or console.enabled: false.\n" -}}
+{{- end -}}
+{{- if and .Values.reconcile.enabled (eq .Values.reconcile.reports.accessMode "ReadWriteOncePod") -}}
+{{- fail "\n\nWith reconcile.reports.accessMode ReadWriteOncePod the job and the console cannot both mount the claim. Write another access mode, or console.enabled: false.\n" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
