@@ -12,13 +12,15 @@ from typing import Final, Literal
 from native_backend.log.port import TopicState
 
 _KEEPS_ALL: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
+_BEFORE: Final = "message.timestamp.before.max.ms"
+_BEFORE_LEAST_MS: Final = 3_600_000
 _VITAL: Final = ("realm", "state", "journal")
 
 
 @dataclass(frozen=True, slots=True)
 class SettingFault:
     """`deletes`: Kafka deletes what is stored. `loses`: it may lose it with a broker, and nothing says so. `risks`:
-    less is kept safe than could be, or an adopted topic expires."""
+    less is kept safe than could be, an adopted topic expires, or Kafka refuses what waited."""
 
     grade: Literal["deletes", "loses", "risks"]
     detail: str
@@ -44,6 +46,10 @@ def faults(topic: str, state: TopicState, wanted: Wanted, brokers: int) -> Itera
     if state.settings.get("unclean.leader.election.enable") == "true":
         words = f"{topic}: unclean.leader.election.enable is true: messages that were answered as stored may be lost"
         yield SettingFault("loses", words, f"{_alter(topic)} unclean.leader.election.enable=false")
+    before_ms = state.settings.get(_BEFORE)
+    if before_ms is not None and int(before_ms) < _BEFORE_LEAST_MS:
+        words = f"{topic}: {_BEFORE} is {before_ms}: Kafka refuses what is older, also the mark that ends a transaction"
+        yield SettingFault("risks", words, f"{_alter(topic)} {_BEFORE}=9223372036854775807")
     if state.in_sync < state.replicas:
         words = f"{topic}: {state.in_sync} of {state.replicas} replicas are in sync"
         yield SettingFault("risks", words, "start the brokers that are missing")

@@ -10,7 +10,10 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from native_backend.log.port import Inspection, TopicState
 
-_NAMES = ("cleanup.policy", "retention.ms", "retention.bytes", "min.insync.replicas", "unclean.leader.election.enable")
+_NAMES = (
+    *("cleanup.policy", "retention.ms", "retention.bytes", "min.insync.replicas", "unclean.leader.election.enable"),
+    "message.timestamp.before.max.ms",  # since Kafka 3.6
+)
 
 
 def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, whole: bool = True) -> Inspection:

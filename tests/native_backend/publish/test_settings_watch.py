@@ -75,6 +75,13 @@ CASES = {
     "compacted": ({"orders": {"cleanup.policy": "compact"}}, ("topic-deletes", "orders"), "cleanup.policy"),
     "own": ({"outcomes": {"retention.bytes": "9"}}, ("topic-deletes", ""), "retention.bytes is 9"),
     "unclean": ({"journal": {"unclean.leader.election.enable": "true"}}, ("topic-risks", ""), "unclean"),
+    "refuses": (
+        {"orders": {"message.timestamp.before.max.ms": "59000"}},
+        ("topic-risks", "orders"),
+        "is 59000: Kafka refuses what is older, also the mark that ends a transaction (kafka-configs --alter"
+        " --entity-type topics --entity-name u.node.orders --add-config"
+        " message.timestamp.before.max.ms=9223372036854775807)",
+    ),
     "one copy": ({"orders": {"min.insync.replicas": "1"}}, ("topic-risks", "orders"), "on one broker only"),
 }
 
