@@ -8,10 +8,12 @@ is held back in turn. Source: ADR 0116.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from gateway.evidence.notices import Notices
 from gateway.quotas.shares import SharedLimit
+
+_SHOWN: Final = 3
 
 
 class Reader(Protocol):
@@ -44,7 +46,7 @@ class WaitingBytes:
         """So many more came from it."""
         limit = self._limit
         limit.take(holder, count)
-        if holder not in self._held_back and limit.held(holder) > limit.share(holder):
+        if count and holder not in self._held_back and limit.held(holder) > limit.share(holder):
             self._held_back.add(holder)
             self._notices.tell("publisher held back", holder, self._words(holder), {"holder": holder})
             self._pause(holder, True)
@@ -67,8 +69,11 @@ class WaitingBytes:
         return len(self._held_back)
 
     def standing(self) -> Iterator[str]:
-        """From whom is not read now, and why."""
-        yield from map(self._words, sorted(self._held_back))
+        """From whom is not read now, and why: of the first few."""
+        names = sorted(self._held_back)
+        yield from map(self._words, names[:_SHOWN])
+        if len(names) > _SHOWN:
+            yield f"reading from {len(names) - _SHOWN} more pauses"
 
     def _words(self, holder: str) -> str:
         held, limit = self._limit.held(holder), self._limit

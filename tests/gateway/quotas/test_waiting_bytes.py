@@ -73,11 +73,26 @@ def test_where_all_is_used_up_each_that_sends_is_held_back(percent: int) -> None
     peers.waiting.count("hog", 10)
     peers.waiting.count("other", 10)
     assert peers.read == NONE
+    peers.waiting.count("third", 0)  # it commits settlements alone
+    peers.waiting.join("third", third := Socket())
+    assert third.is_read
     peers.waiting.release("hog", 10)
     assert peers.read == ONE | {"hog": True, "other": False}, "it has nothing in flight any more"
     for holder in ("a", "b", "c", "d"):
         peers.waiting.release(holder, 250)
     assert peers.read == BOTH
+
+
+def test_of_many_that_are_held_back_a_few_are_named() -> None:
+    peers = Peers()
+    peers.waiting.count("hog", 2_000)
+    for number in range(40):
+        peers.waiting.count(f"peer-{number}", 1)
+    lines = [*peers.waiting.standing()]
+    assert len(peers.waiting) == 41 and len(lines) == 4
+    assert (
+        lines[0].startswith("reading from 'hog' pauses: 2,000 of 2,040 ") and lines[3] == "reading from 38 more pauses"
+    )
 
 
 def test_a_socket_that_comes_later_is_as_the_others_of_its_holder_and_one_that_went_is_let_go() -> None:
