@@ -96,6 +96,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_merging\.py::test_a_chain": "test_each_record_counts_once",
     r"reconciliation/read/test_sums_at_random\.py": "tests/reconciliation/read/test_sums.py",
     r"reconciliation/read/test_sums\.py::test_(where|what_was|a_realm|what_is.*_of_no)": "the other tests of the file",
+    r"reconciliation/read/test_sums\.py::test_sums_that": "the other tests of the file",
     r"reconciliation/read/test_vanished\.py": "variants/test_variants.py: another topic of that name",
     r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",
     r"reconciliation/read/test_cut_evidence\.py::test_the_end_of_the_outcomes_of_a_killed": "test_incomplete.py",

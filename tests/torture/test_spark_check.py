@@ -32,5 +32,5 @@ def manifest(*classes: dict[str, Any], difference: int = 0, complete: bool = Tru
         (manifest(entry("P5", "i")), 1, False, "the verdict is incomplete, and nothing is named"),
     ],
 )
-def test_what_is_said_against_it(report: dict[str, Any], code: int, is_doubled: bool, words: str | None) -> None:
+def test_objections_to_a_run(report: dict[str, Any], code: int, is_doubled: bool, words: str | None) -> None:
     assert [*objections(report, code, is_doubled)] == ([] if words is None else [words])

@@ -24,8 +24,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     authority = Authority(directory / "ours")
     authority.sign("a", "/CN=a")
     other = authority.sign("b", "/CN=b")
-    openssl("ec", "-in", str(other.key), "-aes128", "-passout", "pass:guarded", "-out", str(directory / "ours/p.key"))
-    (directory / "password").write_text("guarded\n")
+    openssl("ec", "-in", str(other.key), "-aes128", "-passout", "pass:sesame", "-out", str(directory / "ours/p.key"))
+    (directory / "password").write_text("sesame\n")
     (directory / "users.yaml").write_text(f'users: {{a: {{certificates: ["dns:a"], scram: ["{ENTRY}"]}}}}\n')
     yield directory
 
@@ -50,7 +50,7 @@ def test_what_is_read(directory: Path) -> None:
     ]
     assert settings.tls.key == directory / "ours/p.key"
     assert (settings.tls.require_client_certificate, settings.tls.minimum_version) == (True, "1.3")
-    assert "guarded" not in repr(settings)
+    assert "sesame" not in repr(settings)
     assert settings.security.offered(True) == ("EXTERNAL", "PLAIN", "SCRAM-SHA-256")
     assert settings.security.offered(False) == ("SCRAM-SHA-256",)
 
@@ -61,7 +61,7 @@ WRONG = [
     (SECURE + "tls: {certificate: ours/b.pem, key: ours/p.key}\n", "cannot be used"),
     (SECURE + "tls: {certificate: password, key: ours/a.key}\n", "cannot be used"),
     (SECURE + PAIR + ", client_ca: password}\n", "password cannot be used"),
-    (SECURE + PAIR + ", key_password: guarded}\n", "is a secret and stands in the configuration"),
+    (SECURE + PAIR + ", key_password: sesame}\n", "is a secret and stands in the configuration"),
     (SECURE + PAIR + ", require_client_certificate: true}\n", "no client_ca is named; write client_ca"),
     (SECURE + PAIR + ", minimum_version: 1.2}\n", '"1.2" in quotes'),
     (SECURE + PAIR + ', minimum_version: "1.1"}\n', 'there is no "1.1"'),

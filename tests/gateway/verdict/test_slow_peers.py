@@ -83,7 +83,7 @@ def test_nodes_that_were_refused_beyond_the_entries_are_named() -> None:
     }
     row |= {"node": "orders", "rule": "attach.unknown", "text": "", "remedy": "", "delivery": None, "id": "a-1.1"}
     times = {"first_us": NOW_US, "at_us": NOW_US, "count": 1, "more": 2}
-    gateway.errors = [{**row, **times, "more_nodes": ["bills", "audits"]}]
+    gateway.errors.append({**row, **times, "more_nodes": ["bills", "audits"]})
     [fault] = problems([gateway], [], NOW_US)
     assert fault.kind == "node-unknown"
     assert fault.more.endswith("Refused by the same rule, too: audits, bills.")

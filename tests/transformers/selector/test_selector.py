@@ -253,7 +253,7 @@ def test_very_many_properties_are_read_once_for_all_names(monkeypatch: pytest.Mo
         return places(data, start)
 
     monkeypatch.setattr(fields, "places_of", counted)
-    value = message(**{f"n{at}": Int(at) for at in range(60_000)})
+    value = message(**dict[str, Any]({f"n{at}": Int(at) for at in range(60_000)}))
     names = [f"n{at} = {at}" for at in (*range(5), *range(59_600, 60_000))]
     assert matches(" AND ".join(names), value)
     assert walks == 1
@@ -289,7 +289,7 @@ def test_what_stands_in_the_body_is_no_property() -> None:
 
 def test_so_many_octets_of_a_message_are_read() -> None:
     small = message(a=Int(1))
-    properties = message(**{f"n{at}": "x" * 20 for at in range(100)})
+    properties = message(**dict[str, Any]({f"n{at}": "x" * 20 for at in range(100)}))
     assert fields.octets_read(small) == len(small)
     body = b"\x00\x53\x75\xb0" + (100_000).to_bytes(4) + bytes(100_000)
     assert fields.octets_read(properties[: -len(DATA)] + body) == len(properties) - len(DATA)
