@@ -117,23 +117,18 @@ class Message:
         start = self.offset(APPLICATION_PROPERTIES)
         if start < 0:
             return None
+        value, place = self.value, 0
         try:
-            place = self._place(start, name, key)
-            return decode(self.value, place)[0] if place else None
+            if self._places is None:
+                at = value.find(key, start, start + _NEAR)
+                place = _walk(value, start, key, at) if at >= 0 else 0
+                if not place and _may_have(value, start, name):
+                    self._places = places_of(value, start)
+            if self._places is not None:
+                place = self._places.get(name, 0)
+            return decode(value, place)[0] if place else None
         except (DecodeError, IndexError):
             return None
-
-    def _place(self, start: int, name: bytes, key: bytes) -> int:
-        """Where the value of that name begins; 0: there is none."""
-        if self._places is None:
-            end = _end(self.value, start)
-            at = self.value.find(key, start, min(end, start + _NEAR))
-            if at >= 0 and (place := _walk(self.value, start, key, at)):
-                return place
-            if end <= start + _NEAR and self.value.find(name, start, end) < 0:
-                return 0
-            self._places = places_of(self.value, start)
-        return self._places.get(name, 0)
 
     def _section(self, section: int) -> Any:
         start = self.offset(section)
@@ -212,21 +207,29 @@ def places_of(data: bytes, start: int) -> dict[bytes, int]:
     return places
 
 
-def _end(data: bytes, start: int) -> int:
-    """Where an application-properties section ends; that of the message, where it is written in a way of its own."""
+def _pairs(data: bytes, start: int) -> tuple[int, int]:
+    """Where the pairs of an application-properties section begin and end; 0 and the end of the message, where it is
+    written in a way of its own."""
     if data[start : start + 3] != _PLAIN:
-        return len(data)
-    head = 5 if data[start + 3 : start + 4] == b"\xc1" else 8  # with the size, which counts what follows it
-    return start + head + int.from_bytes(data[start + 4 : start + head])
+        return 0, len(data)
+    if data[start + 3] == 0xC1:
+        return start + 6, start + 5 + data[start + 4]
+    return start + 12, start + 8 + int.from_bytes(data[start + 4 : start + 8])
+
+
+def _may_have(data: bytes, start: int, name: bytes) -> bool:
+    """A long section is not searched for each name."""
+    end = _pairs(data, start)[1]
+    return end > start + _NEAR or data.find(name, start, end) >= 0
 
 
 def _walk(data: bytes, start: int, key: bytes, at: int) -> int:
     """Where the value of that key of an application-properties section begins; 0 where it is none of its first keys, or
     the section is written in a way of its own. `at`: where the key's octets stand first."""
-    if data[start : start + 3] != _PLAIN:
+    offset, end = _pairs(data, start)
+    if not offset:
         return 0
-    end = min(_end(data, start), start + _NEAR)
-    offset = start + (6 if data[start + 3] == 0xC1 else 12)
+    end = min(end, start + _NEAR)
     while offset < end:
         if offset == at:
             return offset + len(key)
