@@ -63,6 +63,11 @@ class Folder(Protocol):
         """A directory of this machine, to write to; what is written there is here at the end."""
 
 
+def passing(name: str) -> str:
+    """What a file is called until it is whole and gets its name: no other process writes by it."""
+    return f".{name}.{uuid4().hex}"
+
+
 @dataclass(frozen=True, slots=True)
 class LocalFolder:
     path: Path
@@ -91,12 +96,12 @@ class LocalFolder:
         return file.read_bytes() if file.exists() else None
 
     def write(self, name: str, content: bytes) -> None:
-        beside = self.path / f".{name}.{uuid4().hex}"
+        beside = self.path / passing(name)
         beside.write_bytes(content)
         beside.replace(self.path / name)
 
     def create(self, name: str, content: bytes) -> bool:
-        beside = self.path / f".{name}.{uuid4().hex}"
+        beside = self.path / passing(name)
         try:
             with beside.open("xb") as file:
                 file.write(content)

@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from reconciliation.model.errors import SetupError
-from reconciliation.model.folder import Folder
+from reconciliation.model.folder import Folder, passing
 
 _NO_CLASS = ("No FileSystem for scheme", "ClassNotFoundException")
 _LOAD = "Spark has no file system for it: name its jars by --conf spark.jars=FILE,FILE (docs/reconciliation.md)"
@@ -65,13 +64,13 @@ class HadoopFolder:
     def write(self, name: str, content: bytes) -> None:
         with self._reached() as system, self._passing() as local:
             (local / name).write_bytes(content)
-            beside = self._path(f".{name}.{uuid4().hex}")
+            beside = self._path(passing(name))
             system.copyFromLocalFile(False, True, self._here(local / name), beside)
             system.delete(self._path(name), False)
             self._rename(system, beside, self._path(name))
 
     def create(self, name: str, content: bytes) -> bool:
-        beside = f".{name}.{uuid4().hex}"
+        beside = passing(name)
         with self._reached() as system, self._passing() as local:
             (local / name).write_bytes(content)
             system.copyFromLocalFile(False, True, self._here(local / name), self._path(beside))
