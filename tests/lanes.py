@@ -42,9 +42,7 @@ HERE = Path(__file__).parent
 CACHE = HERE.parent / ".cache"
 QUIET = ("mappings", "simulation", "transformers")
 SPLIT = ("gateway", "wire")  # too long for one lane: their folders are rooms
-SPLIT_LONG = (  # also in the long tier: it ended with one lane that had one of these
-    *("contract", "reconciliation", "reconciliation/cli", "reconciliation/read"),
-)
+SPLIT_LONG = ("contract", "reconciliation", "reconciliation/cli", "reconciliation/read")  # also in the long tier
 HEAVY = ("tests/reconciliation",)  # a Spark each
 FIRST = (
     *("reconciliation/variants", "reconciliation/cli/test_cluster.py", "reconciliation/read/test_increments.py"),
