@@ -80,6 +80,7 @@ LONG: dict[str, str] = {
     r"reconciliation/cli/test_progress\.py::test_a_(run|what_if)_names": "the other tests of the file",
     r"reconciliation/cli/test_jars\.py::test_fetch": "test_one_that_is_",
     r"reconciliation/cli/test_(every\.py|rounds\.py::test_each_round)": "test_listening.py; the rest of test_rounds.py",
+    r"reconciliation/cli/test_verdict_alerts\.py": "deploy/prometheus/rules_test.yml; test_listening.py",
     r"reconciliation/cli/test_since_last\.py": "test_history.py; jobs/test_planted.py::test_each_is_a_finding",
     r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "variants/test_variants.py",
     r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|stores)\.py": "variants/test_variants.py",

@@ -29,6 +29,7 @@ from gateway.transactions.transaction import ENDS
 from native_backend.metrics import DurableMetrics, NodeFigures, RealmMetrics, known_sum, oldest
 
 if TYPE_CHECKING:
+    from gateway.reload.certificates import Certificates
     from gateway.reload.tables import TableReload
     from gateway.session.gateway import Gateway
 
@@ -138,6 +139,12 @@ def of_reload(reload: TableReload) -> Parts:
     yield single("realmgate_reload_problems", "gauge", about, len(reload.problems))
     about = "When tables were loaded again last; 0: not in this run."
     yield single("realmgate_reload_last_success_timestamp_seconds", "gauge", about, reload.done_us / 1e6)
+
+
+def of_certificates(certificates: Certificates | None) -> Parts:
+    samples = [((name,), end_s) for name, end_s in (certificates.ends.items() if certificates is not None else ())]
+    about = "When the first certificate of a file ends, by its field of the section tls; nothing without TLS."
+    yield Family("realmgate_certificate_end_timestamp_seconds", "gauge", about, ("file",), samples)
 
 
 def of_realm(figures: RealmMetrics, lost: bool, records: int) -> Parts:

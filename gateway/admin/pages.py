@@ -139,6 +139,7 @@ def _families(watched: Watched) -> metrics.Parts:
     yield from metrics.of_gateway(gateway, is_ready(state_of(gateway, open_problems)))
     yield from metrics.of_problems(open_problems)
     yield from metrics.of_reload(watched.reload)
+    yield from metrics.of_certificates(watched.certificates)
     yield from metrics.of_realm(figures, gateway.realm.lost, gateway.outcomes.records)
     yield from metrics.of_durables(figures)
     yield from metrics.of_nodes(figures)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.auth import certificate_ends
 from mappings.language.yaml_lines import Node, Problem
 from native_backend.log.client_settings import elsewhere
 
@@ -90,6 +91,14 @@ def context(settings: TlsSettings) -> ssl.SSLContext:
         except ssl.SSLError as error:
             raise ValueError(f"{settings.client_ca} cannot be used: {_reason(error)}") from None
     return made
+
+
+def ends(settings: TlsSettings) -> dict[str, float]:
+    """When the first certificate of each file ends, by its field of the section; seconds since 1970. A file in which
+    none can be read is not in it."""
+    files = {"certificate": settings.certificate, "client_ca": settings.client_ca}
+    read = {name: [*certificate_ends.ends(path)] for name, path in files.items() if path is not None}
+    return {name: min(of_file) for name, of_file in read.items() if of_file}
 
 
 def _reason(error: ssl.SSLError) -> str:

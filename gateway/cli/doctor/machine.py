@@ -6,10 +6,8 @@ Each check yields findings and raises nothing. Blocks.
 from __future__ import annotations
 
 import json
-import re
 import resource
 import shutil
-import ssl
 import subprocess
 import sys
 import urllib.error
@@ -20,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from gateway.auth import certificate_ends
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok, warn
 from gateway.config.exposure import exposures
 from gateway.config.file_modes import open_to_all, realm_file
@@ -43,8 +42,6 @@ if sys.argv[1] == "kafka":
     jars_in(None)
 print(CONNECTOR)
 """
-_VALIDITY = re.compile(rb"\x30[\x1e\x20\x22](?:\x17\x0d|\x18\x0f)[0-9]{12,14}Z(?:\x17\x0d|\x18\x0f)([0-9]{12,14})Z")
-"""Of a certificate in DER: RFC 5280, 4.1.2.5."""
 
 
 def packages() -> Iterator[Finding]:
@@ -94,7 +91,7 @@ def certificates(settings: Settings, now_s: float) -> Iterator[Finding]:
         return
     for path in {settings.tls.certificate, settings.tls.client_ca} - {None}:
         assert path is not None
-        ends = [*_ends(path)]
+        ends = [*certificate_ends.ends(path)]
         if not ends:
             yield not_looked_at("certificates", f"{path}: no certificate can be read in it")
             continue
@@ -107,21 +104,6 @@ def certificates(settings: Settings, now_s: float) -> Iterator[Finding]:
             yield warn("certificates", f"{path}: it expires on {until}", remedy)
         else:
             yield ok("certificates", f"{path}: it holds until {until}")
-
-
-def _ends(path: Path) -> Iterator[float]:
-    """Of each certificate in the file, seconds since 1970."""
-    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-    for part in path.read_text(errors="replace").split(begin)[1:]:
-        try:
-            match = _VALIDITY.search(ssl.PEM_cert_to_DER_cert(begin + part.partition(end)[0] + end))
-        except ValueError:
-            continue
-        if match is not None:
-            digits = match[1].decode()
-            if len(digits) == 12:
-                digits = ("20" if digits < "50" else "19") + digits
-            yield datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
 
 
 def users(settings: Settings) -> Iterator[Finding]:

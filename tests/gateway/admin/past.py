@@ -57,15 +57,16 @@ class EvaluatedPast:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self._scrapes: list[Scrape] = []
+        self._now_s = 0.0
         self.anew()
 
     def anew(self) -> None:
-        samples = self.watch.scrape(self.job)
-        self._scrapes = [(float(second), samples) for second in range(-PAST_S, 0, STEP_S)]
+        samples, self._now_s = self.watch.scrape(self.job), time.time()
+        self._scrapes = [(self._now_s + second, samples) for second in range(-PAST_S, 0, STEP_S)]
 
     def fires(self, alert: str) -> list[dict[str, str]]:
         """The expression of an alert by itself: `for` only says how long it has to be so."""
-        vector = at(parse(RULES[alert]["expr"]), [*self._scrapes, (0.0, self.watch.scrape(self.job))])
+        vector = at(parse(RULES[alert]["expr"]), [*self._scrapes, (self._now_s, self.watch.scrape(self.job))])
         assert not isinstance(vector, float)
         return [dict(labels) for labels in vector]
 

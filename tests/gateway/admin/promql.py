@@ -2,10 +2,10 @@
 
     at(parse("realmgate_ready < 1"), [(0.0, samples), (15.0, samples)])     # what is left of them: labels -> number
 
-Of the language: selectors with `=` and `=~`, ranges, `rate`, `increase`, `changes`, `absent`, `histogram_quantile`,
-`sum by`, `max by`, `*`, comparisons, `and`, `or`. As Prometheus does: a comparison keeps what it is true of; a counter
-that goes down has begun anew; a series needs two samples in a range to have a rate. It is not extrapolated to the
-range's ends: samples lie on them. What else is written raises `ValueError`.
+Of the language: selectors with `=` and `=~`, ranges, `offset`, `rate`, `increase`, `changes`, `absent`, `time()`,
+`histogram_quantile`, `sum by`, `max by`, `*`, `-`, comparisons, `and`, `unless`, `or`, `on`. As Prometheus does: a
+comparison keeps what it is true of; a counter that goes down has begun anew; a series needs two samples in a range to
+have a rate. It is not extrapolated to the range's ends: samples lie on them. What else is written raises `ValueError`.
 Source: prometheus.io/docs/prometheus/latest/querying.
 """
 
@@ -25,6 +25,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _COMPARES: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne, "<=": operator.le, ">=": operator.ge,
 }  # fmt: skip
+_CALCULATES: dict[str, Callable[[float, float], float]] = {"*": operator.mul, "-": operator.sub}
 _LOOKBACK_S = 300.0
 
 
@@ -38,8 +39,10 @@ class Node:
     labels: dict[str, str] = field(default_factory=dict)
     patterns: dict[str, str] = field(default_factory=dict)  # labels that match a regular expression
     range_s: float = 0.0
+    offset_s: float = 0.0
     inner: list[Node] = field(default_factory=list)
     by: tuple[str, ...] = ()
+    on: tuple[str, ...] | None = None  # the labels that both sides have to agree in; None: all
 
     def names(self) -> set[str]:
         """Of all series."""
@@ -77,16 +80,30 @@ class _Reader:
         return self._tokens.pop(0)
 
     def either(self) -> Node:
-        return self._chain(("or",), lambda: self._chain(("and",), self._compared))
+        return self._chain(("or",), lambda: self._chain(("and", "unless"), self._compared))
 
     def _compared(self) -> Node:
-        return self._chain(tuple(_COMPARES), lambda: self._chain(("*",), self._atom))
+        return self._chain(tuple(_COMPARES), lambda: self._chain(("-",), lambda: self._chain(("*",), self._atom)))
 
     def _chain(self, words: Sequence[str], operand: Callable[[], Node]) -> Node:
         left = operand()
         while self.next in words:
-            left = Node("binary", self.take(), inner=[left, operand()])
+            name, on = self.take(), None
+            if self.next == "on":
+                self.take()
+                on = self._labels()
+            left = Node("binary", name, inner=[left, operand()], on=on)
         return left
+
+    def _labels(self) -> tuple[str, ...]:
+        self.take("(")
+        labels = []
+        while self.next != ")":
+            labels.append(self.take())
+            if self.next == ",":
+                self.take()
+        self.take(")")
+        return tuple(labels)
 
     def _atom(self) -> Node:
         token = self.take()
@@ -106,18 +123,12 @@ class _Reader:
 
     def _aggregation(self, name: str) -> Node:
         self.take("by")
-        self.take("(")
-        by = []
-        while self.next != ")":
-            by.append(self.take())
-            if self.next == ",":
-                self.take()
-        self.take(")")
-        return Node("by", name, inner=self._arguments(), by=tuple(by))
+        by = self._labels()
+        return Node("by", name, inner=self._arguments(), by=by)
 
     def _arguments(self) -> list[Node]:
         self.take("(")
-        inner = [self.either()]
+        inner = [self.either()] if self.next != ")" else []
         while self.next == ",":
             self.take()
             inner.append(self.either())
@@ -138,10 +149,16 @@ class _Reader:
             self.take("}")
         if self.next == "[":
             self.take()
-            length = self.take()
-            node.range_s = float(length[:-1]) * _SECONDS[length[-1]]
+            node.range_s = self._length_s()
             self.take("]")
+        if self.next == "offset":
+            self.take()
+            node.offset_s = self._length_s()
         return node
+
+    def _length_s(self) -> float:
+        length = self.take()
+        return float(length[:-1]) * _SECONDS[length[-1]]
 
 
 def at(node: Node, scrapes: Sequence[Scrape]) -> Vector | float:
@@ -154,7 +171,7 @@ def at(node: Node, scrapes: Sequence[Scrape]) -> Vector | float:
         return _aggregated(node, _vector(node.inner[0], scrapes))
     if node.what == "call":
         return _called(node, scrapes)
-    return _binary(node.name, at(node.inner[0], scrapes), at(node.inner[1], scrapes))
+    return _binary(node, at(node.inner[0], scrapes), at(node.inner[1], scrapes))
 
 
 def _vector(node: Node, scrapes: Sequence[Scrape]) -> Vector:
@@ -168,8 +185,11 @@ def _points(
     node: Node, scrapes: Sequence[Scrape], length_s: float, newest: bool = False
 ) -> dict[Labels, list[tuple[float, float]]]:
     """By series. `newest`: only those of the last scrape, for one that is gone from a scrape is gone at once."""
+    until_s = scrapes[-1][0] - node.offset_s
+    scrapes = [scrape for scrape in scrapes if scrape[0] <= until_s]
+    if not scrapes:
+        return {}
     now_s, last = scrapes[-1]
-
     wanted = set(node.labels.items())
     points: dict[Labels, list[tuple[float, float]]] = {}
     for at_s, samples in scrapes:
@@ -185,7 +205,9 @@ def _matches(node: Node, labels: Labels) -> bool:
     return all(re.fullmatch(pattern, values.get(label, "")) for label, pattern in node.patterns.items())
 
 
-def _called(node: Node, scrapes: Sequence[Scrape]) -> Vector:
+def _called(node: Node, scrapes: Sequence[Scrape]) -> Vector | float:
+    if node.name == "time":
+        return scrapes[-1][0]
     if node.name == "histogram_quantile":
         share = at(node.inner[0], scrapes)
         assert isinstance(share, float)
@@ -238,13 +260,15 @@ def _quantile(share: float, vector: Vector) -> Vector:
     return quantiles
 
 
-def _binary(name: str, left: Vector | float, right: Vector | float) -> Vector | float:
-    if name in ("and", "or"):
+def _binary(node: Node, left: Vector | float, right: Vector | float) -> Vector | float:
+    if node.name in ("and", "unless", "or"):
         assert not isinstance(left, float) and not isinstance(right, float)
-        return {key: left[key] for key in left if key in right} if name == "and" else {**right, **left}
-    if name == "*":
-        return _each(left, right, operator.mul)
-    holds = _COMPARES[name]
+        return _of_sets(node, left, right)
+    if node.on is not None:
+        raise ValueError("`on` is known here of and, unless and or only")
+    if node.name in _CALCULATES:
+        return _each(left, right, _CALCULATES[node.name])
+    holds = _COMPARES[node.name]
     if isinstance(left, float):
         raise ValueError("write the series first")
     return {
@@ -252,6 +276,17 @@ def _binary(name: str, left: Vector | float, right: Vector | float) -> Vector | 
         for key, number in left.items()
         if (other := _other(right, key)) is not None and holds(number, other)
     }
+
+
+def _of_sets(node: Node, left: Vector, right: Vector) -> Vector:
+    def key(labels: Labels) -> Labels:
+        return labels if node.on is None else frozenset(pair for pair in labels if pair[0] in node.on)
+
+    if node.name == "or":
+        lefts = {key(labels) for labels in left}
+        return left | {labels: number for labels, number in right.items() if key(labels) not in lefts}
+    rights = {key(labels) for labels in right}
+    return {labels: number for labels, number in left.items() if (key(labels) in rights) == (node.name == "and")}
 
 
 def _each(left: Vector | float, right: Vector | float, calculate: Callable[[float, float], float]) -> Vector | float:

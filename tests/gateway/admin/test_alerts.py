@@ -11,7 +11,7 @@ import re
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,12 @@ from tests.gateway.admin.promql import parse
 from tests.gateway.admin.shown_problems import is_shown, is_well, problem
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.broker import start_broker
+from tests.kit.processes.certificates import Authority
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway, start_gateway
 from tests.kit.processes.prometheus import Prometheus, start_prometheus
 from tests.kit.processes.small_disk import small_disk
 from tests.kit.wire import frames
+from tests.kit.wire.consumer_errors import given_back, with_letters
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import BAD, MESSAGE, Folder
 
@@ -60,8 +62,12 @@ def new_past(request: pytest.FixtureRequest) -> Iterator[NewPast]:
 
 
 @contextmanager
-def serving(directory: Path, new_past: NewPast, **settings: Any) -> Iterator[tuple[GatewayProcess, Past]]:
-    gateway = start_gateway(directory, embedded_realm(directory), admin=ADMIN, **settings)
+def serving(
+    directory: Path, new_past: NewPast, more: Sequence[str] = (), **settings: Any
+) -> Iterator[tuple[GatewayProcess, Past]]:
+    gateway = make_gateway(directory, embedded_realm(directory), admin=ADMIN, **settings)
+    gateway.more += more
+    gateway.start()
     try:
         watch = Watch.of(gateway)
         watch.until(lambda: is_well(watch))
@@ -186,6 +192,7 @@ def test_a_gateway_that_is_gone(tmp_path: Path, new_past: NewPast) -> None:
     with serving(tmp_path, new_past) as (gateway, past):
         gateway.kill()
         until_fires(past, "RealmgateNotReady", job=past.job)
+        until_fires(past, "RealmgateGatewayGone", job=past.job)
 
 
 def test_tables_that_are_refused(tmp_path: Path, new_past: NewPast) -> None:
@@ -194,6 +201,34 @@ def test_tables_that_are_refused(tmp_path: Path, new_past: NewPast) -> None:
         folder.write(BAD)
         until_fires(past, "RealmgateTablesRefused")
         until_fires(past, "RealmgateProblem", kind="tables-refused")
+
+
+def test_a_certificate_that_ends_until_it_is_renewed(tmp_path: Path, new_past: NewPast) -> None:
+    authority = Authority(tmp_path / "authority")
+    pair = authority.sign("server", "/CN=localhost", days="400")
+    tls = {"certificate": str(pair.certificate), "key": str(pair.key)}
+    with serving(tmp_path, new_past, ["amqps"], tls=tls) as (_, past):
+        authority.sign("server", "/CN=localhost", days="13")
+        until_fires(past, "RealmgateCertificateEnds", file="certificate")
+        authority.sign("server", "/CN=localhost", days="15")
+        until(past, past.quiet)
+
+
+def test_dead_letters(tmp_path: Path, new_past: NewPast) -> None:
+    with serving(tmp_path, new_past) as (gateway, past):
+        with_letters(gateway, "orders")
+        given_back(gateway, "orders", frames.state("rejected"))
+        until(past, lambda: (LETTERS, REJECTED) in past.watch.scrape())
+        past.anew()
+        given_back(gateway, "orders", *[frames.state("rejected")] * 4)
+        past.watch.until(lambda: past.watch.scrape()[LETTERS, REJECTED] == 5)
+        assert past.quiet(), "a few are no news"
+        given_back(gateway, "orders", *[frames.state("rejected")] * 10)
+        until_fires(past, "RealmgateDeadLetters", node="orders", cause="rejected")
+
+
+LETTERS = "realmgate_dead_letters_total"
+REJECTED = frozenset({"node": "orders", "cause": "rejected", "job": "realmgate"}.items())
 
 
 def test_evidence_that_is_lost(tmp_path: Path, new_past: NewPast) -> None:

@@ -48,6 +48,15 @@ def value(expression: str, **series: list[float]) -> list[float]:
         ("changes(n[1m]) == 0", {"n": [4, 5, 4]}, []),
         ("used > 0.9 * most", {"used": [95], "most": [100]}, []),
         ("sum by (job) (n)", {"n": [3], "m": [5]}, [3]),
+        ("n - time() < 10", {"n": [0, 24]}, [9]),
+        ("n - time() < 9", {"n": [0, 24]}, []),
+        ("n offset 30s", {"n": [1, 2, 3, 4]}, [2]),
+        ("n offset 1m", {"n": [1, 2, 3, 4]}, []),
+        ("n unless m", {"n": [1], "m": [1]}, [1]),
+        ("n unless on () m", {"n": [1], "m": [1]}, []),
+        ("n and on () m", {"n": [2], "m": [1]}, [2]),
+        ("n or m", {"n": [2], "m": [1]}, [1, 2]),
+        ("n or on () m", {"n": [2], "m": [1]}, [2]),
     ],
 )
 def test_an_expression(expression: str, series: dict[str, list[float]], expected: list[float]) -> None:

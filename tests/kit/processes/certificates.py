@@ -36,14 +36,14 @@ class Authority:
         made = ["-x509", *_CURVE, "-keyout", str(self._key), "-out", str(self.certificate), "-days", DAYS]
         openssl("req", *made, "-subj", "/CN=authority")
 
-    def sign(self, name: str, subject: str, alternative: str = "") -> Pair:
+    def sign(self, name: str, subject: str, alternative: str = "", days: str = DAYS) -> Pair:
         """`alternative` as OpenSSL writes a subjectAltName: DNS:..., IP:..., email:..., URI:..."""
         pair = Pair(self._directory / f"{name}.pem", self._directory / f"{name}.key")
         extensions = ["-addext", "basicConstraints=critical,CA:FALSE"]
         if alternative:
             extensions += ["-addext", f"subjectAltName={alternative}"]
         by = ["-CA", str(self.certificate), "-CAkey", str(self._key)]
-        out = ["-keyout", str(pair.key), "-out", str(pair.certificate), "-days", DAYS]
+        out = ["-keyout", str(pair.key), "-out", str(pair.certificate), "-days", days]
         openssl("req", "-x509", *_CURVE, *out, *by, "-subj", subject, "-utf8", *extensions)
         return pair
 
