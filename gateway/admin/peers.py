@@ -161,6 +161,7 @@ def link_row(connection: Connection, link: Link) -> Row:
         row["without_credit_total_s"] = round(without.total_s(), 3)
         row["outcomes"] = dict(_counts(owner))
         row["last_outcome_s"] = _since_outcome_s(owner, gateway.clock.epoch_us())
+        row["not_given"] = owner.subscription.waiting() if isinstance(owner, ConsumingLink) else None
         row["number"] = None if isinstance(owner, RelayLink) else owner.facts.number
     return row
 

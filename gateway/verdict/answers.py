@@ -31,7 +31,7 @@ LINK: Final[Mapping[str, tuple[str, ...]]] = {
         "receiver_settle_mode",
     ),
     _NUMBERS: ("credit", "unsettled", "oldest_unsettled_s", "waiting", "without_credit_s", "without_credit_total_s",
-              "last_outcome_s"),
+              "last_outcome_s", "not_given"),
     _COUNTS: ("outcomes",),
 }  # fmt: skip
 CONNECTION: Final[Mapping[str, tuple[str, ...]]] = {

@@ -35,7 +35,8 @@ def slow_peers(gateways: Iterable[Standing], now_us: int) -> Iterator[Problem]:
             continue
         waiting = _with_waiting(gateway)
         for row in gateway.links:
-            still = standstill(row, (row["node"], row["durable"] or QUEUE) in waiting)
+            waits = (row["node"], row["durable"] or QUEUE) in waiting or bool(row["not_given"])
+            still = standstill(row, waits)
             if still is not None:
                 yield _problem(gateway, row, still)
 
@@ -62,12 +63,13 @@ def _holds(row: Row, held_s: float) -> Standstill:
 
 
 def _slow(row: Row, held_s: float, without_s: float) -> Standstill:
-    who = peer_name(row)
+    who, many = peer_name(row), row["not_given"]
     why = f"no credit for {without_s:,.0f} s" if without_s > held_s else f"it settles an event after {held_s:,.0f} s"
-    words = f"{who} is too slow for {row['node']}: {why}, and messages wait."
-    return Standstill(
-        "slow-consumer", words, f"look at what {who} waits for, or add a consumer", max(held_s, without_s)
-    )
+    words = f"{who} is too slow for {row['node']}: {why}, and {f'{many:,} ' if many else ''}messages wait."
+    remedy = f"look at what {who} waits for, or add a consumer"
+    if many:  # of a topic: another subscriber takes none of them from this one
+        remedy = f"look at what {who} waits for: a topic drops old messages, and what it has dropped {who} never gets"
+    return Standstill("slow-consumer", words, remedy, max(held_s, without_s))
 
 
 def _unanswered(row: Row, held_s: float) -> Standstill:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from native_backend.events.delivery_marks import DeliveryMarks
 from native_backend.events.event_map import EventMap
@@ -25,6 +26,7 @@ from native_backend.state.intervals import Intervals, dense_runs
 _EXPIRY_SLOT_MS = 1000
 """A day of messages that live for a day costs 20 MB, and no number is more than a second late."""
 _JOINED = 256  # ranges that are kept beside the map
+_LOOKED_AT = 256  # ranges
 _DATED = 1000  # ranges with a time that are kept before it is looked which of them are still needed
 
 
@@ -177,6 +179,17 @@ class StoreEvents:
         """Those of a channel: all that are kept and whose time is not over."""
         self.pass_time(now_ms)
         return self.map.count(self.first, self.top) - self.expired.count()
+
+    def waiting_from(self, eid: int, now_ms: int) -> int:
+        """Those at or above `eid` that are due and whose time is not over. Where these times are scattered, what lies
+        beyond the first ranges counts as if it had none: a look costs the same whatever there is."""
+        self.pass_time(now_ms)
+        low = max(eid, self.first)
+        count = self.map.count(low, self.top)
+        for ranges in (self.expired, self.future):
+            for first, last in islice(ranges.reaching(low), _LOOKED_AT):
+                count -= self.map.count(max(first, low), last + 1)
+        return max(0, count)
 
     def first_message(self, low: int, acked: Intervals) -> Iterator[int | None]:
         """The lowest event at or above `low` that is not `acked` and whose time is not over: None for each step, then

@@ -178,7 +178,7 @@ class Intervals:
 
     def holes(self, first: int, end: int) -> Iterator[tuple[int, int]]:
         """The ranges of [first, end) that are not in the set."""
-        for low, high in self._from(first):
+        for low, high in self.reaching(first):
             if low >= end:
                 break
             if low > first:
@@ -187,7 +187,7 @@ class Intervals:
         if first < end:
             yield first, end - 1
 
-    def _from(self, bound: int) -> Iterator[tuple[int, int]]:
+    def reaching(self, bound: int) -> Iterator[tuple[int, int]]:
         """The ranges that have anything at or above `bound`."""
         begin = bisect_left(self._tops, bound)
         for block in range(begin, len(self._tops)):

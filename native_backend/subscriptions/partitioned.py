@@ -263,6 +263,10 @@ class PartitionedSubscription(Subscription):
         else:
             self._of(eids).settle(settling, eids_of(eids), seqs, owner)
 
+    def waiting(self) -> int | None:
+        counts = [store.waiting() for store in self._stores]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
     def forget(self, eids: list[int]) -> None:
         self._of(eids).forget(eids_of(eids))
 

@@ -125,6 +125,12 @@ class PlainSubscription(Subscription):
                 self._wake()
         self._context.answer(Settled(owner, "done"))
 
+    def waiting(self) -> int | None:
+        events = self._context.events.get((self.node.topic, self.node.partition))
+        if events is None or not events.known or self._selection_cursor is not None or self._lost is not None:
+            return None
+        return events.waiting_from(self._cursor.position, self._context.clock.epoch_us() // 1000)
+
     def forget(self, eids: list[int]) -> None:
         if self._later is not None:
             self._later.forget(eids)

@@ -125,6 +125,11 @@ class Subscription(ABC):
         """Answered by `Settled` once the journal holds it; at once where it is not `journaled`. `owner` None: no
         answer is wanted. Only what `take` gave this link, and once. Mode plain takes `return` only."""
 
+    def waiting(self) -> int | None:
+        """How many stored messages it was not given yet and could be given now. None: of this mode the durable counts
+        them, or it is not known, as where a selector decides."""
+        return None
+
     def forget(self, eids: list[int]) -> None:  # noqa: B027  # most keep nothing
         """The link has dealt with what it was given, and nothing of that is `journaled`."""
 

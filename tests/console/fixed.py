@@ -125,7 +125,7 @@ def link(number: int, **other: Any) -> dict[str, Any]:
         "name": f"link-{number}", "direction": "subscribe", "kind": "consumer", "node": "small", "durable": "queue",
         "sender_settle_mode": "unsettled", "receiver_settle_mode": "first", "credit": 10, "unsettled": 0,
         "oldest_unsettled_s": None, "waiting": 0, "without_credit_s": 0.0, "without_credit_total_s": 0.0,
-        "last_outcome_s": None,
+        "last_outcome_s": None, "not_given": None,
         "outcomes": {"accepted": 7, "released": 1}, **other,
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from native_backend.nodes.metadata_writer import set_properties
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import Properties
 from native_backend.subscriptions.partitioned import eids_of
-from tests.contract.actions import LONG_MS, Sleeper, publish, wait
+from tests.contract.actions import LONG_MS, Sleeper, commit, committed, posting, publish, wait
 from tests.kit.realm.fixtures import SMALL, SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
 
@@ -210,3 +210,42 @@ def test_nothing_else_can_be_settled(realm: RealmProcess, operation: str) -> Non
     consumer.receive(2)
     assert consumer.settle(operation, eids) == "not-found"  # type: ignore[arg-type]
     assert consumer.drain() == []
+
+
+def waiting_for(realm: RealmProcess, consumer: Consumer, count: int | None) -> None:
+    realm.until(lambda: consumer.subscription.waiting() == count, f"{count} that wait for it")
+
+
+def test_it_counts_what_it_was_not_given_without_a_read(realm: RealmProcess) -> None:
+    node, consumer = subscriber(realm)
+    waiting_for(realm, consumer, 0)
+    realm.publish(node, bodies(20))
+    waiting_for(realm, consumer, 20)
+    consumer.receive(13)
+    waiting_for(realm, consumer, 7)
+    assert committed(realm, commit(realm, [], [posting(realm, node.name, bodies(3))])).answer == "done"
+    waiting_for(realm, consumer, 10)
+    consumer.receive(10)
+    waiting_for(realm, consumer, 0)
+    late = realm.consumer(node, "plain")
+    waiting_for(realm, late, 0)
+    realm.publish(node, bodies(1))
+    waiting_for(realm, late, 1)
+    waiting_for(realm, consumer, 1)
+
+
+def test_what_is_not_to_be_given_does_not_wait(realm: RealmProcess) -> None:
+    node, consumer = subscriber(realm)
+    publish(realm, node, [LONG_MS, 0, LONG_MS, 0])
+    waiting_for(realm, consumer, 4)
+    wait(realm, LONG_MS)
+    waiting_for(realm, consumer, 2)
+
+
+def test_what_a_selector_would_give_is_not_known(realm: RealmProcess) -> None:
+    node = realm.create("news", "channel")
+    some = realm.consumer(node, "plain", selection=Selection("some", lambda values: [True] * len(values)))
+    realm.publish(node, bodies(3))
+    assert some.subscription.waiting() is None
+    some.receive(3)
+    assert some.subscription.waiting() is None

@@ -1,4 +1,4 @@
-"""Eleven incidents: each is made over a real socket and stands inside its `with`; what must be named of it."""
+"""Incidents: each is made over a real socket and stands inside its `with`; what must be named of it."""
 
 from __future__ import annotations
 
@@ -100,6 +100,18 @@ def slow_consumer(site: Site) -> Iterator[Named]:
 
 
 @contextmanager
+def slow_subscriber(site: Site) -> Iterator[Named]:
+    """A topic without a durable has no consumer group: its subscriber's own place says what waits for it."""
+    site.gateway.command("node", "create", "feed", "--kind", "channel")
+    with Peer(site.port, container="dozy") as peer:
+        peer.consumer("feed", credit=1)
+        peer.stored("feed", *[MESSAGE] * 20, kind="channel")
+        [seen] = peer.receive(1)
+        peer.settle([seen.field(1)], frames.state("accepted"))
+        yield Named("feed", "dozy", "links.slow-consumer", "what it has dropped dozy never gets")
+
+
+@contextmanager
 def rejecting_consumer(site: Site) -> Iterator[Named]:
     site.gateway.command("node", "create", "dead")
     site.gateway.command("node", "create", "jobs", "--dead-letter", "dead")
@@ -163,4 +175,5 @@ ON_ANY_REALM: dict[str, Cause] = {
     "a consumer that holds unsettled messages": held_messages,
     "a consumer that rejects with a reason": rejecting_consumer,
     "a slow consumer": slow_consumer,
+    "a slow subscriber of a topic": slow_subscriber,
 }

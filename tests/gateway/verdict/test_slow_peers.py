@@ -17,7 +17,7 @@ def link(**other: Any) -> dict[str, Any]:
     return {
         "id": "a-1.7.1", "user": "ann", "container": "billing", "address": "10.0.0.1", "direction": "subscribe",
         "node": "jobs", "durable": None, "unsettled": 3, "oldest_unsettled_s": 0.0, "without_credit_s": 0.0,
-        "last_outcome_s": None, "waiting": 0, **other,
+        "last_outcome_s": None, "waiting": 0, "not_given": None, **other,
     }  # fmt: skip
 
 
@@ -67,6 +67,16 @@ def test_a_problem_names_node_peer_rule_and_remedy() -> None:
 def test_waiting_events_of_another_durable_concern_no_other_consumer() -> None:
     slow = link(durable="audit", without_credit_s=90.0)
     assert problems([standing(slow)], [], NOW_US) == [], "what waits is the queue's"
+
+
+def test_a_subscriber_of_a_topic_has_no_durable_and_counts_by_itself() -> None:
+    slow = link(node="news", without_credit_s=90.0, not_given=1_200)
+    [fault] = problems([standing(slow)], [], NOW_US)
+    assert (fault.kind, fault.node, fault.container) == ("slow-consumer", "news", "billing")
+    assert "1,200 messages wait" in fault.words
+    assert "what it has dropped billing never gets" in fault.remedy
+    for other in (link(node="news", without_credit_s=90.0, not_given=0), link(node="news", without_credit_s=90.0)):
+        assert problems([standing(other)], [], NOW_US) == []
 
 
 def test_nodes_that_were_refused_beyond_the_entries_are_named() -> None:
