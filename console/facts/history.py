@@ -24,6 +24,8 @@ SPANS: Final[Mapping[str, tuple[int, str]]] = {
 }
 """Minutes, and how long one bar is."""
 SPAN: Final = "6h"
+STORED: Final = "the realm itself"
+"""In place of a gateway's name: the history was read without one."""
 
 
 class Asked(NamedTuple):
@@ -98,13 +100,21 @@ NEVER: Final = Reading()
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Of all gateways, by name. Those that are not in it have not been asked, or have not answered yet."""
+    """Of all gateways, by name. Those that are not in it have not been asked, or have not answered yet. `stored`: out
+    of the realm itself, while a gateway could not be read."""
 
     asked: Asked = field(default_factory=Asked)
     readings: Mapping[str, Reading] = field(default_factory=dict)
+    stored: Reading | None = None
 
     def of(self, gateway: str) -> Reading:
         return self.readings.get(gateway, NEVER)
+
+    @property
+    def is_missed(self) -> bool:
+        """Of a gateway it is not known, or none of them has one."""
+        readings = self.readings.values()
+        return any(reading.problem for reading in readings) or all(reading.waits for reading in readings)
 
 
 NOTHING_READ: Final = History()

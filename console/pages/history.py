@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
-from console.facts.history import SPANS, Asked, Reading, written
+from console.facts.history import SPANS, STORED, Asked, History, Reading, written
 from console.limits import GAPS_SHOWN, HISTORY_S, ROWS_SHOWN
 from console.pages.view import Document, View, frame
 from console.pages.words import iso
@@ -45,8 +45,7 @@ class _Time(NamedTuple):
 
 def history(view: View) -> Document:
     """`?span=1h|6h|24h|7d|14d&to=&gateway=&node=`: charts, a line a bar, times without a record, and who it was."""
-    shown = [gateway.name for gateway in view.shown.of(view.gateways)]
-    readings = {name: view.history.of(name) for name in shown}
+    readings = _readings(view)
     rows = distinct({name: reading.rows for name, reading in readings.items()})
     time = _time(view, [readings[name] for name in rows])
     missing = sorted((gap, name) for name in rows for gap in _gaps_of(readings[name], time, view.now_us))
@@ -69,6 +68,14 @@ def history(view: View) -> Document:
         readings=[_reading(view, name, reading, name in rows) for name, reading in readings.items()],
         every_s=HISTORY_S,
     )  # fmt: skip
+
+
+def _readings(view: View) -> dict[str, Reading]:
+    """By gateway. Where one of those that are shown could not be read, what lies in the realm itself comes first."""
+    readings = {gateway.name: view.history.of(gateway.name) for gateway in view.shown.of(view.gateways)}
+    missed = History(readings=readings).is_missed
+    stored = view.history.stored if missed else None
+    return ({STORED: stored} if stored is not None else {}) | readings
 
 
 def _time(view: View, readings: Sequence[Reading]) -> _Time:
@@ -190,6 +197,7 @@ def _reading(view: View, gateway: str, reading: Reading, counts: bool) -> Docume
     """`counts` false: another gateway answers from the same records, and has later ones."""
     return {
         "gateway": gateway, "at": iso(reading.read_us), "age_s": view.age_s(reading.read_us),
+        "is_stored": gateway == STORED,
         "problem": reading.problem, "waits": reading.waits, "counts": counts, "is_cut": reading.is_cut,
         "known_from": iso(reading.known_us), "known_us": reading.known_us,
         "counted_until": iso(reading.counted_us), "counted_until_us": reading.counted_us,

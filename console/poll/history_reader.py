@@ -1,8 +1,9 @@
 """Reads the history of the gateways while a page asks for it, and keeps it for a moment, for all viewers together.
 
 A gateway has one request for its history under way at most. One that is slow or silent delays no other, and no page by
-more than `FIRST_WAIT_S`. Nothing here raises for what a gateway answers: it is written into `Reading.problem`, and
-what was read before stays.
+more than `FIRST_WAIT_S`. Where one does not answer, the history is read out of the realm itself, by a command, if the
+console has its configuration. Nothing here raises for what is answered: it is written into `Reading.problem`, and what
+was read before stays.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from console.facts.gateway import Gateway
-from console.facts.history import NEVER, Asked, History, Reading, asked_of
+from console.facts.history import NEVER, Asked, History, Reading, asked_of, written
 from console.limits import FIRST_WAIT_S, HISTORY_KEPT, HISTORY_PAGES, HISTORY_S
+from console.poll.commands import Commands
 from console.poll.fetch import NoAnswer, fetch
 from gateway.verdict.history import MINUTE_US, HistoryRow, read_history
 from gateway.verdict.limits import ROWS
@@ -39,8 +41,8 @@ class _Kept:
 class HistoryReader:
     """See the module's docstring."""
 
-    def __init__(self, gateways: Sequence[Gateway], clock: Clock) -> None:
-        self._gateways, self._clock = gateways, clock
+    def __init__(self, gateways: Sequence[Gateway], clock: Clock, commands: Commands | None = None) -> None:
+        self._gateways, self._clock, self._commands = gateways, clock, commands
         self._kept: OrderedDict[Asked, _Kept] = OrderedDict()
         self._turns = {gateway.name: asyncio.Lock() for gateway in gateways}
 
@@ -57,13 +59,18 @@ class HistoryReader:
         self._kept.move_to_end(request)
         if not kept.under_way and now_s - kept.began_s >= HISTORY_S:
             kept.began_s = now_s
-            for gateway in self._gateways:
-                task = asyncio.create_task(self._read(gateway, kept))
-                kept.under_way.add(task)
-                task.add_done_callback(kept.under_way.discard)
+            asked = [self._begin(kept, self._read(gateway, kept)) for gateway in self._gateways]
+            if self._commands is not None:
+                self._begin(kept, self._read_stored(self._commands, kept, asked))
         for old in [key for key in self._kept if not self._kept[key].under_way][: len(self._kept) - HISTORY_KEPT]:
             del self._kept[old]
         return {*kept.under_way}
+
+    def _begin(self, kept: _Kept, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        kept.under_way.add(task)
+        task.add_done_callback(kept.under_way.discard)
+        return task
 
     async def read(self, query: Mapping[str, str]) -> None:
         """The same, and wait for it, `FIRST_WAIT_S` at most."""
@@ -87,6 +94,27 @@ class HistoryReader:
             log.exception("the history of %s", gateway.name)
             reading = replace(kept.history.of(gateway.name), problem="the console itself failed to read the answer")
         kept.history = replace(kept.history, readings={**kept.history.readings, gateway.name: reading})
+
+    async def _read_stored(self, commands: Commands, kept: _Kept, asked: Sequence[asyncio.Task[None]]) -> None:
+        """Out of the realm itself, once the gateways have been asked and one did not answer."""
+        await asyncio.wait(asked)
+        if not kept.history.is_missed:
+            kept.history = replace(kept.history, stored=None)
+            return
+        begin_us, end_us = kept.history.asked.window(self._clock.epoch_us())
+        times = f"--since={written(begin_us)}", f"--until={written(end_us)}"
+        try:
+            body = await commands.run("history", "--stored", "--json", *times, f"--by={kept.history.asked.step}")
+            head, rows = read_history(body)
+        except (NoAnswer, WrongAnswer) as error:
+            stored = replace(kept.history.stored or NEVER, problem=str(error))
+        except Exception:  # as above
+            log.exception("the history in the realm")
+            stored = replace(kept.history.stored or NEVER, problem="the console itself failed to read the answer")
+        else:
+            now_us, is_cut = self._clock.epoch_us(), head["next"] is not None
+            stored = Reading(tuple(rows), head["known_us"], int(head["at_us"]), now_us, head["state"] or "", is_cut)
+        kept.history = replace(kept.history, stored=stored)
 
     async def _pages(self, gateway: Gateway, request: Asked) -> Reading:
         """Raises NoAnswer, WrongAnswer."""

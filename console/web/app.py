@@ -54,8 +54,9 @@ class Console:
         self._tables = TablesOnDisk(settings.mappings)
         self._pages = Pages()
         self._reports = Reports(settings.reports)
-        self._realm = RealmReader(Commands(settings.config) if settings.config is not None else None, clock)
-        self._history = HistoryReader(self._watch.gateways, clock)
+        reading = Commands(settings.config) if settings.config is not None else None
+        self._realm = RealmReader(reading, clock)
+        self._history = HistoryReader(self._watch.gateways, clock, reading)
         self._rendered: OrderedDict[tuple[Any, ...], tuple[Document, str]] = OrderedDict()
         sessions = None if settings.users is None else Sessions(settings.users, settings.groups, clock)
         if sessions is not None and sessions.problem:

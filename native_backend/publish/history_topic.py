@@ -26,7 +26,9 @@ class HistoryRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class HistoryPiece:
+    """`oldest`: the first record that is kept, where a piece was read by its time."""
+
     records: Records
     end: int
     oldest: bytes | None
@@ -38,7 +40,7 @@ class HistoryTopic:
     def __init__(self, context: RealmContext) -> None:
         self.pending = 0  # records under way
         self._context = context
-        self._topic = f"{context.prefix}.{HISTORY}"
+        self._topic = history_topic(context.prefix)
 
     def append(self, key: bytes, value: bytes, owner: object) -> None:
         """Answered by `HistoryStored`."""
@@ -57,7 +59,7 @@ class HistoryTopic:
         `since_ms` or later."""
         context, topic = self._context, self._topic
 
-        def found(piece: _Piece | LogError) -> None:
+        def found(piece: HistoryPiece | LogError) -> None:
             if isinstance(piece, LogError):
                 failure = piece.failure
                 context.answer(HistoryFound(owner, [], [], None, None, subscribe_answer(failure), failure.code))
@@ -68,10 +70,14 @@ class HistoryTopic:
             context.answer(HistoryFound(owner, records.offsets, values, further, piece.oldest, "ready"))
 
         deadline_s = context.limits.control_deadline_s
-        context.worker.submit(lambda: _read(context.log, topic, since_ms, position, deadline_s), found)
+        context.worker.submit(lambda: read_piece(context.log, topic, since_ms, position, deadline_s), found)
 
 
-def _read(log: Log, topic: str, since_ms: int, position: int | None, deadline_s: float) -> _Piece:
+def history_topic(prefix: str) -> str:
+    return f"{prefix}.{HISTORY}"
+
+
+def read_piece(log: Log, topic: str, since_ms: int, position: int | None, deadline_s: float) -> HistoryPiece:
     """Blocks; raises LogError."""
     first, end = log.control.bounds(topic, 0, deadline_s)
     oldest: bytes | None = None
@@ -80,4 +86,4 @@ def _read(log: Log, topic: str, since_ms: int, position: int | None, deadline_s:
             oldest = value
         position = first_at(log, topic, 0, (first, end), since_ms, deadline_s)
     start = max(position, first)
-    return _Piece(log.control.read_range(topic, 0, start, PIECE, deadline_s), end, oldest)
+    return HistoryPiece(log.control.read_range(topic, 0, start, PIECE, deadline_s), end, oldest)

@@ -320,6 +320,27 @@ def test_a_gateway_that_goes_is_shown_and_its_history_stays(tmp_path: Path) -> N
         gateway.stop()
 
 
+def test_a_console_that_begins_without_a_gateway_shows_the_history_in_the_realm(tmp_path: Path) -> None:
+    directory = tmp_path / "gateway"
+    gateway = start_gateway(
+        directory, embedded_realm(directory), admin=ADMIN, nodes={}, limits={"history_interval_s": 1}
+    )
+    watch = Watch.of(gateway)
+    with Peer(gateway.port) as peer:
+        peer.send(frames.attach_sender("oders", 7, "to-oders"))
+        peer.refused()
+    history_has(watch, "attach.refuse-an-unknown-node")
+    gateway.kill()
+    console = start_console(tmp_path, "--gateway", watch.url, "--config", str(gateway.config_path))
+    try:
+        page = console.until("/history?span=1h", "unknown-node")
+        assert "Read out of the realm itself, without a gateway" in page
+        gaps = console.json("/history.json?span=1h")["gaps"]
+        assert {gap["gateway"] for gap in gaps} == {"the realm itself"}
+    finally:
+        assert console.stop() == 0, console.log()
+
+
 def test_a_gateway_that_is_hung_delays_no_page(tmp_path: Path) -> None:
     with scripted_admin(lambda _: None) as hung, scripted_admin() as other:
         console = start_console(tmp_path, "--gateway", hung.url, "--gateway", other.url)

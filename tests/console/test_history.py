@@ -5,24 +5,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from console.facts.gateway import Gateway
-from console.facts.history import Asked, History, asked_of
+from console.facts.history import STORED, Asked, History, asked_of
 from console.limits import HISTORY_KEPT, HISTORY_PAGES, HISTORY_S
 from console.pages.all import PAGES
 from console.pages.view import View
+from console.poll.commands import Commands
+from console.poll.fetch import NoAnswer
 from console.poll.history_reader import HistoryReader
 from console.web.charts import bars
 from console.web.render import PART, Pages
 from console.web.stream import changed_parts
 from gateway.verdict.history import HistoryRow
 from native_backend.clock import SystemClock
-from tests.console.fixed import NOW_US, RUN, SECOND_US, gateway, history_of, page, reading, view
+from tests.console.fixed import NIGHT, NOW_US, RUN, SECOND_US, gateway, history_of, page, reading, view
 from tests.console.scripted_admin import http, scripted_admin
 from tests.kit.patience import HANG_S
 
@@ -89,6 +92,23 @@ def test_gateways_on_one_realm_count_once_and_others_are_added() -> None:
     assert facts(body)["In"] == 50 and {gap["gateway"] for gap in body["gaps"]} == {"gw-a:1", "gw-a:2"}
     made.query = {"gateway": "gw-a:2"}
     assert facts(document(made))["In"] == 5
+
+
+def test_where_a_gateway_is_silent_the_realm_itself_is_shown_and_counts_once() -> None:
+    made = view(gateway(1), gateway(2))
+    silent = reading(*NIGHT[:1], problem="Connection refused")
+    made.history = History(Asked(), {"gw-a:1": silent, "gw-a:2": reading(rows=(), state="standby")}, reading())
+    body = document(made)
+    assert facts(body)["In"] == 45 and {gap["gateway"] for gap in body["gaps"]} == {STORED}
+    assert [row["gateway"] for row in body["readings"]] == [STORED, "gw-a:1", "gw-a:2"]
+    text = html(made)
+    assert "Read out of the realm itself, without a gateway," in text
+    assert "cannot be read: Connection refused. Its records are shown all the same." in text
+    never = replace(silent, rows=(), at_us=0, read_us=0)
+    made.history = replace(made.history, readings={"gw-a:1": never}, stored=reading(problem="no such realm"))
+    assert "<b>the realm itself</b> cannot be read: no such realm" in html(made)
+    made.history = replace(made.history, readings={"gw-a:1": reading(), "gw-a:2": reading()})
+    assert STORED not in [row["gateway"] for row in document(made)["readings"]], "the gateways answer"
 
 
 def test_one_node_alone_and_the_rows_that_lead_there() -> None:
@@ -161,10 +181,12 @@ class _Ahead(SystemClock):
         return super().monotonic_s() + self.ahead_s
 
 
-def reads(urls: list[str], look: Callable[[HistoryReader, _Ahead], Awaitable[None]]) -> None:
+def reads(
+    urls: list[str], look: Callable[[HistoryReader, _Ahead], Awaitable[None]], commands: Commands | None = None
+) -> None:
     async def run() -> None:
         clock = _Ahead()
-        reader = HistoryReader([Gateway(url) for url in urls], clock)
+        reader = HistoryReader([Gateway(url) for url in urls], clock, commands)
         try:
             async with asyncio.timeout(HANG_S):
                 await look(reader, clock)
@@ -233,3 +255,48 @@ def test_what_was_read_stays_when_a_gateway_falls_silent_and_a_hung_one_delays_n
 
     with scripted_admin(lambda _: answers[0]) as admin, scripted_admin(lambda _: None) as silent:
         reads([admin.url, silent.url], look)
+
+
+class _Printed(Commands):
+    """What the command prints, or why it does not."""
+
+    def __init__(self, answer: bytes | Exception) -> None:
+        super().__init__(Path("realmgate.yaml"))
+        self.answer, self.asked = answer, list[tuple[str, ...]]()
+
+    async def run(self, *options: str, operands: Sequence[str] = (), timeout_s: float = 0) -> bytes:
+        self.asked.append((*options, *operands))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_the_realm_is_read_only_while_a_gateway_cannot_be_read() -> None:
+    whole = page("history", [raw("a", 7), raw("a", 8)], known_us=5, state="stored")
+    answers: list[bytes | None] = [http(page("history", [raw("a", 7)]))]
+    commands = _Printed(whole)
+
+    async def look(reader: HistoryReader, clock: _Ahead) -> None:
+        async def read() -> None:
+            clock.ahead_s += HISTORY_S + 1
+            await asyncio.gather(*reader.want({}))
+
+        await read()
+        assert reader.known({}).stored is None and not commands.asked
+        answers[0] = http(b"{}", "503 Unavailable")
+        await read()
+        [words] = commands.asked
+        assert words[:3] == ("history", "--stored", "--json") and words[-1] == "--by=5min"
+        stored = reader.known({}).stored
+        assert stored is not None and len(stored.rows) == 2 and not stored.problem
+        for failure in (NoAnswer("no such realm"), RuntimeError("ours")):
+            commands.answer = failure
+            await read()
+            stored = reader.known({}).stored
+            assert stored is not None and len(stored.rows) == 2 and stored.problem, "what was read stays"
+        answers[0] = http(page("history", [raw("a", 9)]))
+        await read()
+        assert reader.known({}).stored is None
+
+    with scripted_admin(lambda _: answers[0]) as admin:
+        reads([admin.url], look, commands)

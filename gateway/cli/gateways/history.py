@@ -1,5 +1,6 @@
 """`realmgate history`: what serving gateways say that was counted earlier, by minute or longer, also by runs before
-theirs. A time without a record is named, and is never 0.
+theirs; with `--stored` what lies in the realm itself, without a gateway. A time without a record is named, and is
+never 0.
 
 Exit codes: 0 done, 1 a gateway did not answer (the others are shown), 2 none did. Errors: `AdminProblem`, printed by
 `gateway.cli.main` (exit code 2). Microseconds since 1970.
@@ -8,6 +9,7 @@ Exit codes: 0 done, 1 a gateway did not answer (the others are shown), 2 none di
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -16,6 +18,7 @@ from typing import Any, Final, TextIO
 
 from gateway.cli.gateways.admin_client import AdminProblem, Query, addresses, of_each, rows, tell, unreached
 from gateway.cli.gateways.peers import time_of
+from gateway.cli.gateways.stored_history import STORED, stored_pages
 from gateway.cli.output import printable, write_json, write_table
 from gateway.config.settings import Settings
 from gateway.verdict.history import MINUTE_US, OTHER, STEPS_US, HistoryRow, Sums, by_slot, distinct, history_row
@@ -70,19 +73,31 @@ class Answer:
 
 def run(arguments: argparse.Namespace, settings: Settings | None, out: TextIO) -> int:
     """One command; its exit code."""
-    urls = addresses(arguments.gateway, settings)
     request = asked_of(arguments, SystemClock().epoch_us())
+    if arguments.stored:
+        return _show(arguments, request, [_stored(arguments, settings, request)], {}, out)
+    urls = addresses(arguments.gateway, settings)
     read, problems = of_each(urls, lambda url: _read(url, request))
     by_run = {answer.document["run"]: answer for answer in reversed(read.values())}  # one that was named twice
     kept = distinct({run: answer.rows for run, answer in by_run.items()})
     answers = [answer for answer in read.values() if any(answer is by_run[run] for run in kept)]
+    code = _show(arguments, request, answers, problems, out)
+    if not read and settings is not None:
+        sys.stderr.write("realmgate: without a gateway: realmgate history --stored\n")
+    return code
+
+
+def _show(
+    arguments: argparse.Namespace, request: Asked, answers: list[Answer], problems: Mapping[str, str], out: TextIO
+) -> int:
+    """The exit code."""
     if arguments.json:
         documents = [{**answer.document, "gaps": [*map(asdict, answer.gaps)]} for answer in answers]
         empty: dict[str, Any] = {"history": [], "known_us": None, "next": None, "gaps": []}
         write_json({"gateways": documents + unreached(problems, **empty)}, out)
     else:
         _write(request, answers, out)
-    return tell(problems, len(read))
+    return tell(problems, len(answers))
 
 
 def asked_of(arguments: argparse.Namespace, now_us: int) -> Asked:
@@ -103,9 +118,20 @@ def asked_of(arguments: argparse.Namespace, now_us: int) -> Asked:
 def _read(url: str, request: Asked) -> Answer:
     """Raises AdminProblem."""
     query: Query = {"since": str(request.since_us), "minutes": str(request.minutes), "step": request.step}
-    pages = [*islice(rows(url, "/api/history", "history", query), PAGES)]
-    head, last = pages[0][0], pages[-1][0]
-    entries = [row for _, page in pages for row in page]
+    return _answer([page for page, _ in islice(rows(url, "/api/history", "history", query), PAGES)], url, request)
+
+
+def _stored(arguments: argparse.Namespace, settings: Settings | None, request: Asked) -> Answer:
+    """Raises AdminProblem."""
+    if arguments.gateway or settings is None:
+        raise AdminProblem("--stored reads a realm itself: name its configuration by --config, and no --gateway")
+    pages = stored_pages(settings, request.since_us, request.until_us, request.step, PAGES)
+    return _answer(pages, settings.realm.place, request)
+
+
+def _answer(pages: Sequence[Mapping[str, Any]], url: str, request: Asked) -> Answer:
+    head, last = pages[0], pages[-1]
+    entries = [row for page in pages for row in page["history"]]
     document = {**last, "url": url, "history": entries, "known_us": head["known_us"]}
     counted = [history_row(row) for row in entries]
     is_cut = last["next"] is not None
@@ -145,6 +171,9 @@ def _write(request: Asked, answers: Sequence[Answer], out: TextIO) -> None:
 
 def _of_gateway(answer: Answer) -> Iterator[str]:
     document = answer.document
+    if document["state"] == STORED:
+        yield f"{document['url']}: read out of the realm itself, without a gateway, {time_of(document['at_us'])}"
+        return
     waits = ": it has no history to answer from yet" if document["state"] in WAITS else ""
     yield f"gateway {document['run']} at {document['url']}: {document['state']}, {time_of(document['at_us'])}{waits}"
 

@@ -61,6 +61,7 @@ def add_peers(commands: argparse._SubParsersAction[Any]) -> None:
     history.add_argument("--until", type=since_us, metavar="TIME", help=f"the end, {_TIME}; default: now")
     history.add_argument("--by", choices=STEPS, help="one line for each; default: what fits on a screen")
     history.add_argument("--node", metavar="NAME", help="of this node only")
+    history.add_argument("--stored", action="store_true", help="out of the realm itself, where no gateway answers")
     history.add_argument("--json", action="store_true", help="every field, as the gateways answer")
     for parser in (connections, links, errors, denials, problems, top, history):
         _add_gateways(parser.add_mutually_exclusive_group())

@@ -97,3 +97,45 @@ def test_a_night_with_a_kill_is_read(new_gateway: StartGateway, run: Run, monkey
     assert "only the first 1 pages, until " in text and "choose a shorter time" in text
     gateway.stop()
     assert shown()[0] == 2
+
+
+@pytest.mark.parametrize("kind", ["embedded", "kafka"])
+def test_it_is_read_out_of_the_realm_where_no_gateway_answers(new_gateway: StartGateway, kind: str, run: Run) -> None:
+    gateway = new_gateway(kind, admin=ADMIN, limits={"history_interval_s": 1}, nodes={})
+    gateway.command("node", "create", "orders")
+    with Peer(gateway.port) as peer:
+        peer.stored("orders", *[MESSAGE] * 3)
+    watch = Watch.of(gateway)
+
+    def counted(rows: list[dict[str, Any]]) -> int:
+        return sum(entry[3] for row in rows for entry in row["deliveries"])
+
+    def answered() -> list[dict[str, Any]]:
+        [reply] = json.loads(watch.ask("/api/history?minutes=60&limit=500")[2])["gateways"]
+        rows: list[dict[str, Any]] = reply["history"]
+        return rows
+
+    def stored(*words: str) -> dict[str, Any]:
+        [reply] = json.loads(gateway.command("history", "--stored", "--json", *words))["gateways"]
+        return dict(reply)
+
+    until(lambda: counted(answered()) == 3, "the messages in the history")
+    known = answered()
+    beside = stored()
+    assert beside["history"][: len(known)] == known, "as the gateway answers it"
+    assert (beside["state"], beside["run"]) == ("stored", None) and beside["known_us"] == known[0]["begin_us"]
+    gateway.kill()
+    reply = stored("--by", "hour")
+    assert counted(reply["history"]) == 3 and reply["gaps"][-1]["why"] == "killed"
+    text = gateway.command("history", "--stored")
+    assert "read out of the realm itself, without a gateway" in text and line_of(text, "orders") == ["3", *["0"] * 8]
+    place = ("--config", str(gateway.config_path))
+    code, _, complaint = run("history", *place, "--stored", "--gateway", "http://127.0.0.1:1", configured=False)
+    assert code == 2 and "not allowed with argument" in complaint
+    code, _, complaint = run("history", "--gateway", "http://127.0.0.1:1", "--stored", configured=False)
+    assert code == 2 and "--stored reads a realm itself: name its configuration" in complaint
+
+
+def test_of_a_realm_that_was_never_opened_nothing_is_known(run: Run) -> None:
+    code, text, _ = run("history", "--stored")
+    assert code == 0 and "no record" in text, text

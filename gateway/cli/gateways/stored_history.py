@@ -1,0 +1,72 @@
+"""The history out of a realm itself, as `/api/history` answers it: `realmgate history --stored`, where no gateway does.
+
+Reads its topic and nothing else, also beside a serving gateway. Errors: `AdminProblem`. Microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from typing import Any, Final
+
+from gateway.admin.history_page import STEPS_US, HistoryPage, decoded
+from gateway.cli.answering_log import open_answering, remedy_of
+from gateway.cli.gateways.admin_client import ROWS, AdminProblem
+from gateway.config.settings import Settings
+from native_backend.clock import SystemClock
+from native_backend.log.port import Log, LogError
+from native_backend.publish.history_topic import history_topic, read_piece
+
+STORED: Final = "stored"
+"""The state of such an answer: no gateway's."""
+_DEADLINE_S: Final = 10.0
+Document = dict[str, Any]
+
+
+def stored_pages(settings: Settings, since_us: int, until_us: int, step: str, most: int) -> list[Document]:
+    """At most so many pages of `ROWS` rows, as a gateway gives them; of a realm that was never opened, one without a
+    row. Raises AdminProblem."""
+    try:
+        with closing(open_answering(settings)) as log:
+            pages = _pages(log, history_topic(settings.realm.prefix), since_us, until_us, STEPS_US[step])
+            return [*islice(pages, most)]
+    except LogError as error:
+        raise AdminProblem(f"{settings.realm.place}: {error}; {remedy_of(error, settings)}") from None
+
+
+def _pages(log: Log, topic: str, since_us: int, until_us: int, step_us: int) -> Iterator[Document]:
+    position, known_us = None, None
+    while True:
+        page = HistoryPage(since_us, until_us, ROWS, step_us)
+        oldest = _fill(log, topic, page, position)
+        known_us = oldest if position is None else known_us
+        [rows] = [made for made in page.rows() if made is not None]
+        yield {
+            "run": None, "url": None, "state": STORED, "at_us": SystemClock().epoch_us(), "history": rows,
+            "known_us": known_us, "next": page.next,
+        }  # fmt: skip
+        if page.next is None:
+            return
+        position = int(page.next) + 1
+
+
+def _fill(log: Log, topic: str, page: HistoryPage, position: int | None) -> int | None:
+    """When the oldest record begins that is kept; None: there is none, or the page continues another one."""
+    known_us: int | None = None
+    while True:
+        try:
+            piece = read_piece(log, topic, page.since_us // 1000, position, _DEADLINE_S)
+        except LogError as error:
+            if error.failure.cause != "not-found":
+                raise
+            return known_us
+        if piece.oldest is not None:
+            known_us = (decoded(piece.oldest) or {}).get("begin")
+        records = piece.records
+        for offset, value in zip(records.offsets, records.values, strict=True):
+            if not page.take(offset, value or b""):
+                return known_us
+        if records.next >= piece.end or (position is not None and records.next <= position):
+            return known_us
+        position = records.next
