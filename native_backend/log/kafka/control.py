@@ -88,4 +88,5 @@ class KafkaControl(AdminCalls):
         deadline = time.monotonic() + deadline_s
         self._ranges.close()
         self._putter.close()
+        self._offsets.close()
         super().close(max(deadline - time.monotonic(), 0.1))

@@ -62,6 +62,7 @@ class KafkaLog:
             bootstrap, client, retries or Retries(), self._login_errors, batches, record_bytes_max
         )
         self._claims = self.control.claims
+        self._readers: set[KafkaReader] = set()
         self._watch = TopicWatcher(lambda names: self.control.existing(names, WATCH_S))
 
     def append(self, batch: Append) -> None:
@@ -74,7 +75,11 @@ class KafkaLog:
         self, topic: str, partition: int, start: int, stamped: bool = False, headed: bool = False
     ) -> Reader:
         config = settings.tail(self._bootstrap, self._client, self._login_errors.on_error)
-        return KafkaReader(config, self._watch, topic, partition, start, stamped, headed)
+        reader = KafkaReader(
+            config, self._watch, topic, partition, start, stamped, headed, closed=self._readers.discard
+        )
+        self._readers.add(reader)
+        return reader
 
     def poll(self) -> list[Completion]:
         return [*self._publisher.poll(), *self._evidence.poll(), *self._claims.poll()]
@@ -83,6 +88,8 @@ class KafkaLog:
         """Not needed: this driver has a poll interval, and a descriptor."""
 
     def close(self, deadline_s: float = 3.0) -> None:
+        """Ends every client that this log has made. One that is left to the garbage collector keeps its threads and
+        connections until then: a process that opens many logs has thousands of them."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -94,6 +101,8 @@ class KafkaLog:
             time.sleep(_CLOSE_PAUSE_S)
         for producer in producers:
             producer.close()
+        for reader in [*self._readers]:
+            reader.close()
         self._claims.close(deadline)
         self._watch.stop(max(deadline - time.monotonic(), 0.1))
         self.control.close(max(deadline - time.monotonic(), 0.1))

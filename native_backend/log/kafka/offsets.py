@@ -48,6 +48,11 @@ class GroupOffsets:
         except KafkaException as error:
             raise LogError(unsent(failure_in(error))) from error  # or it was, and is set again
 
+    def close(self) -> None:
+        """The client ends with its last reference: it has no other way to. No call may be under way."""
+        with self._lock:
+            self._admin = None
+
     def _ask(self, group: str, offsets: list[TopicPartition], deadline: float) -> None:
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
         [future] = self._connected().alter_consumer_group_offsets(wanted, request_timeout=_NEVER_S).values()

@@ -6,6 +6,7 @@ every read looks at what the watch (`watch.py`) has seen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
@@ -38,8 +39,12 @@ class KafkaReader:
         start: int,
         stamped: bool,
         headed: bool = False,
+        closed: Callable[[KafkaReader], None] = lambda _: None,
     ) -> None:
+        """`closed`: called once, when it has been."""
         self.times_ms: list[int] = []
+        self._closed = closed
+        self._is_open = True
         self._stamped = stamped
         self._headed = headed
         self._position = start
@@ -74,6 +79,10 @@ class KafkaReader:
     def close(self) -> None:
         """At once: librdkafka joins its threads before it is done, and behind an offset that is out of range it may
         wait for ever. The thread that serves every peer does not wait with it."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._closed(self)
         self._watch.close(self._watched)
         Thread(target=self._consumer.close, name="reader-close", daemon=True).start()
 

@@ -67,7 +67,7 @@ class CommitPause:
 class Lane:
     """One of the producers that take turns."""
 
-    producer: Producer
+    producer: Producer = field(repr=False)  # until its thread ends
     pause: CommitPause = field(default_factory=CommitPause)
 
 
@@ -135,9 +135,10 @@ class Transactions:
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             self._answer(job, self._broken or self._carry_out(job))
-        if self._broken is None:  # a broken producer only warns that it cannot abort
-            for lane in self._lanes:
+        for lane in self._lanes:
+            if self._broken is None:  # a broken producer would only warn that it cannot abort
                 discard(lane.producer)
+            del lane.producer  # its last reference: it ends here, and not on the thread that polls
 
     def _answer(self, job: Job, failure: Failure | None) -> None:
         with self._lock:
@@ -157,7 +158,7 @@ class Transactions:
             lane.producer.begin_transaction()
             failure = self._send(lane.producer, job, deadline)
         except (KafkaException, SystemError) as error:
-            failure = failure_in(error)
+            failure = _failure_in(error)
         if failure is None:
             lane.pause.learn(time.monotonic() - began)
             failure = self._commit(lane.producer, deadline)
@@ -200,7 +201,7 @@ class Transactions:
                 producer.poll(0.01)
             except KafkaException as error:
                 if looked_up or error.args[0].code() not in UNKNOWN:
-                    return failure_in(error)
+                    return _failure_in(error)
                 looked_up = True
                 producer.list_topics(write.topic, max(deadline - time.monotonic(), 0.1))
 
@@ -208,7 +209,7 @@ class Transactions:
         try:
             producer.commit_transaction(max(deadline - time.monotonic(), 0.1))
         except (KafkaException, SystemError) as error:
-            failure = failure_in(error)
+            failure = _failure_in(error)
             known = error.args[0] if isinstance(error, KafkaException) else None
             if known is not None and known.txn_requires_abort():
                 self._abort(producer)
@@ -228,7 +229,7 @@ class Transactions:
             producer.flush(ABORT_S)
             producer.abort_transaction(ABORT_S)
         except (KafkaException, SystemError) as error:
-            self._break(failure_in(error))
+            self._break(_failure_in(error))
 
     def _break(self, failure: Failure) -> None:
         """No transaction may follow: fenced for good, or in doubt until the shard is claimed again. Not
@@ -237,19 +238,35 @@ class Transactions:
         self._broken = failure if failure.cause == "fenced" else doubt
 
 
-def claim(shard: str, producers: Sequence[Producer], batches: BatchSizes, deadline_s: float) -> Transactions:
-    """Fence the previous owner of the shard, and end the transactions that it left open. Raises `LogError`."""
+def _failure_in(error: BaseException) -> Failure:
+    """The same, of an exception that is handled here. confluent-kafka never lets go of one that a fatal error raised
+    inside a callback, and its frames would keep the producer."""
+    link: BaseException | None = error
+    failure = failure_in(error)
+    while link is not None:
+        link.__traceback__, link = None, link.__cause__ or link.__context__
+    return failure
+
+
+def claim(shard: str, producers: list[Producer], batches: BatchSizes, deadline_s: float) -> Transactions:
+    """Fence the previous owner of the shard, and end the transactions that it left open. Raises `LogError`: then the
+    producers have ended. A realm claims again and again while it cannot, and each of them has threads of its own."""
     deadline = time.monotonic() + deadline_s
     with ThreadPoolExecutor(len(producers)) as pool:  # each takes its time to find its coordinator
-        list(pool.map(lambda producer: _fence(producer, deadline), producers))
+        failures = [*pool.map(lambda producer: _fence(producer, deadline), producers)]
+    if failure := next((failure for failure in failures if failure is not None), None):
+        producers.clear()  # their last references: they hold nothing, and one that is closed in words warns
+        raise LogError(failure)
     return Transactions(shard, producers, batches)
 
 
-def _fence(producer: Producer, deadline: float) -> None:
+def _fence(producer: Producer, deadline: float) -> Failure | None:
+    """Why it could not be done. No exception: one of a pool's threads would keep the producers in a cycle."""
     while True:
         try:
-            return producer.init_transactions(max(deadline - time.monotonic(), 0.1))
+            producer.init_transactions(max(deadline - time.monotonic(), 0.1))
+            return None
         except KafkaException as error:
             known = error.args[0]
             if known.fatal() or not is_retriable(known.code()) or time.monotonic() >= deadline:
-                raise LogError(unsent(failure_in(error))) from error
+                return unsent(failure_in(error))

@@ -1,0 +1,119 @@
+"""A log that is closed has ended all its clients, and so has a claim that failed: librdkafka gives each client threads
+and connections, and what is left to Python's collector of cycles keeps them for hours."""
+
+from __future__ import annotations
+
+import gc
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from native_backend.log.open import open_kafka
+from native_backend.log.port import Append, Log, LogError, TopicSpec, Write
+from native_backend.log.record_headers import HeadedKey
+from tests.kit.patience import until
+from tests.kit.processes.broker import free_port
+
+RANGE_S = 3.0
+HEADED = HeadedKey(b"identity", b"k", (("h", b"v"),))
+
+
+def threads() -> int:
+    """Of librdkafka in this process."""
+    names = []
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # it has just ended
+            names.append((thread / "comm").read_text())
+    return sum(name.startswith("rdk:") for name in names)
+
+
+@pytest.fixture
+def before() -> Iterator[int]:
+    """Threads of others; no cycle is collected meanwhile."""
+    gc.collect()
+    gc.disable()
+    yield threads()
+    gc.enable()
+
+
+def polled(log: Log, count: int, what: str) -> list[str]:
+    """Why so many appends or transactions failed; "" where one did not."""
+    failures: list[str] = []
+
+    def are_there() -> bool:
+        failures.extend(answer.failure.cause if answer.failure else "" for answer in log.poll())
+        return len(failures) >= count
+
+    until(are_there, what)
+    return failures
+
+
+def use_all(log: Log, name: str) -> None:
+    log.control.create_topics([TopicSpec(name)])
+    for key in (b"k", HEADED):
+        for aside in (False, True):
+            log.append(Append(name, 0, [key], [b"v"], aside=aside))
+    assert polled(log, 4, "what was appended") == [""] * 4
+    log.control.put(name, b"k", b"v")
+    log.control.project(f"{name}.group", {(name, 0): (1, "")})
+    log.control.claim(name)
+    for _ in range(2):
+        log.transact(name, [Write(name, 0, b"k", b"v")], None)
+    assert polled(log, 2, "what was transacted") == ["", ""]
+    log.control.read_range(name, 0, 0, 10, RANGE_S)
+    reader = log.open_reader(name, 0, 0)
+    until(lambda: reader.read(1), "an event")
+
+
+def test_of_a_log_that_is_closed_no_client_is_left(kafka_bootstrap: str, before: int) -> None:
+    log = open_kafka(kafka_bootstrap, {})
+    use_all(log, f"k{uuid.uuid4().hex[:8]}")
+    assert threads() > before + 10
+    log.close()
+    until(lambda: threads() <= before, "the end of its clients")
+
+
+def test_nor_of_one_whose_claim_another_has_taken(kafka_bootstrap: str, before: int) -> None:
+    name = f"k{uuid.uuid4().hex[:8]}"
+    log, other = open_kafka(kafka_bootstrap, {}), open_kafka(kafka_bootstrap, {})
+    use_all(log, name)
+    other.control.claim(name)
+    log.transact(name, [Write(name, 0, b"k", b"v")], None)
+    assert polled(log, 1, "the answer of the fence") == ["fenced"]
+    for opened in (log, other):
+        opened.close()
+    until(lambda: threads() <= before, "the end of their clients")
+
+
+def test_claims_that_fail_leave_nothing_behind(before: int) -> None:
+    log = open_kafka(f"127.0.0.1:{free_port()}", {})
+    kept: list[LogError] = []
+
+    def fails() -> int:
+        with pytest.raises(LogError, match="unavailable") as failure:
+            log.control.claim("shard", 0.5)
+        kept.append(failure.value)  # as who answers it to the realm does
+        return threads()
+
+    first = fails()
+    for _ in range(4):
+        fails()
+    until(lambda: threads() <= first, "no more than after the first one")
+    log.close()
+    until(lambda: threads() <= before, "the end of its clients")
+
+
+def test_each_claim_ends_the_clients_of_the_one_before(kafka_bootstrap: str, before: int) -> None:
+    log = open_kafka(kafka_bootstrap, {})
+    name = f"k{uuid.uuid4().hex[:8]}"
+    use_all(log, name)
+    held = threads()
+    for _ in range(5):
+        log.control.claim(name)
+        log.poll()
+    until(lambda: threads() <= held, "the clients of one claim")
+    log.close()
+    until(lambda: threads() <= before, "the end of its clients")
