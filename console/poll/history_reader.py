@@ -59,9 +59,9 @@ class HistoryReader:
         self._kept.move_to_end(request)
         if not kept.under_way and now_s - kept.began_s >= HISTORY_S:
             kept.began_s = now_s
-            asked = [self._begin(kept, self._read(gateway, kept)) for gateway in self._gateways]
+            requests = [self._begin(kept, self._read(gateway, kept)) for gateway in self._gateways]
             if self._commands is not None:
-                self._begin(kept, self._read_stored(self._commands, kept, asked))
+                self._begin(kept, self._read_stored(self._commands, kept, requests))
         for old in [key for key in self._kept if not self._kept[key].under_way][: len(self._kept) - HISTORY_KEPT]:
             del self._kept[old]
         return {*kept.under_way}
@@ -95,9 +95,9 @@ class HistoryReader:
             reading = replace(kept.history.of(gateway.name), problem="the console itself failed to read the answer")
         kept.history = replace(kept.history, readings={**kept.history.readings, gateway.name: reading})
 
-    async def _read_stored(self, commands: Commands, kept: _Kept, asked: Sequence[asyncio.Task[None]]) -> None:
+    async def _read_stored(self, commands: Commands, kept: _Kept, requests: Sequence[asyncio.Task[None]]) -> None:
         """Out of the realm itself, once the gateways have been asked and one did not answer."""
-        await asyncio.wait(asked)
+        await asyncio.wait(requests)
         if not kept.history.is_missed:
             kept.history = replace(kept.history, stored=None)
             return

@@ -22,7 +22,7 @@ from gateway.admin.commands import close_connection
 from gateway.admin.errors import errors
 from gateway.admin.exposition import CONTENT_TYPE, Family, single, written
 from gateway.admin.health import health, is_ready, state_of, waiting
-from gateway.admin.history import history
+from gateway.admin.history.answer import history
 from gateway.admin.http import HttpServer, Page, Request, Response
 from gateway.admin.peers import connections, links
 from gateway.admin.probes import live, ready, waiting_live, waiting_ready

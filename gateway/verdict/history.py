@@ -2,7 +2,7 @@
 
 A gateway answers for its realm, so also for earlier runs and for other gateways on that realm: `distinct` keeps one
 answer a realm. Errors are counted by class as on the console's board; a fault of a peer is one of them, so `faults` are
-not added to them. Source: gateway/admin/history_row.py, docs/admin-api.md. Microseconds since 1970, counts.
+not added to them. Source: gateway/admin/history/row.py, docs/admin-api.md. Microseconds since 1970, counts.
 """
 
 from __future__ import annotations

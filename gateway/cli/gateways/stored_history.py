@@ -10,7 +10,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, Final
 
-from gateway.admin.history_page import STEPS_US, HistoryPage, decoded
+from gateway.admin.history.page import STEPS_US, HistoryPage, decoded
 from gateway.cli.answering_log import open_answering, remedy_of
 from gateway.cli.gateways.admin_client import ROWS, AdminProblem
 from gateway.config.settings import Settings

@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from gateway.admin.history_row import Row, RowSum
+from gateway.admin.history.row import Row, RowSum
 from gateway.evidence.history import FORMAT
 
 _MINUTE_US: Final = 60_000_000

@@ -11,8 +11,8 @@ from http import HTTPStatus
 from typing import Final
 
 from gateway.admin.answers import Answering, WrongParameter, limit_of, number_of
-from gateway.admin.history_page import MINUTES_MAX, STEP_BYTES, STEPS_US, HistoryPage, decoded
-from gateway.admin.history_row import Row
+from gateway.admin.history.page import MINUTES_MAX, STEP_BYTES, STEPS_US, HistoryPage, decoded
+from gateway.admin.history.row import Row
 from gateway.admin.http import Request, Response
 from gateway.session.gateway import Gateway
 from native_backend.nodes.answers import HistoryFound
