@@ -52,6 +52,9 @@ class RealmLimits:
     itself."""
     journal_events: int = 10_000
     """With as many settlements waiting the next transaction does not wait for the interval."""
+    journal_waiting: int = 1_000_000
+    """Events whose settlements wait for the journal (some 100 bytes each): with more of them no event is given. A peer
+    that settles and takes more could have the whole of a queue wait, while the log can be read and not written."""
     journal_runs: int = 8_000
     """Runs in one journal record; keeps it below a log's record limit (a run takes at most 80 bytes)."""
     transaction_bytes: int = 16 * 1024 * 1024

@@ -75,6 +75,11 @@ class RealmContext:
     """By topic and partition: what is known of the events of each store."""
 
     @property
+    def gives(self) -> bool:
+        """Whether events may be given: the realm is this process's, and the journal keeps up with what is settled."""
+        return self.lease.held and self.journal.unstored < self.limits.journal_waiting
+
+    @property
     def known(self) -> KnownEnds:
         """Where the stores end."""
         return self.journal.known

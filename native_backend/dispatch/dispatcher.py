@@ -133,7 +133,7 @@ class Dispatcher(Backlog):
     def _available(self) -> int:
         """How many events there may be for links that wait. With none they are stirred by what comes."""
         many = len(self.links)
-        if self.paused or self._fetching or self.window is None or not self.context.lease.held:
+        if self.paused or self._fetching or self.window is None or not self.context.gives:
             return many
         if self.state.delayed:
             self.state.wake(self.context.clock.epoch_us() // 1000)

@@ -66,7 +66,7 @@ class SelectingConsumer:
 
     def _available(self) -> int:
         """Whether there may be something for it. If not, it is stirred by what comes."""
-        if self.looking or self._backlog.paused or not self._backlog.context.lease.held:
+        if self.looking or self._backlog.paused or not self._backlog.context.gives:
             return 1
         if self._state.delayed:
             self._state.wake(self._clock.epoch_us() // 1000)

@@ -96,7 +96,7 @@ class Journal:
         self._log, self._run, self._clock, self._worker = log, run, clock, worker
         self._limits, self._answer = limits, answer
         self._waiting: list[Item] = []
-        self._count = self._bytes = 0  # events settled by what is waiting; octets of those that it writes
+        self.unstored = self._bytes = 0  # events settled by what is waiting; octets of those that it writes
         self._singly: list[list[Item]] = []  # to be tried one after another, before what is waiting
         self._batch: _Batch | None = None
         self._n = 0
@@ -139,7 +139,7 @@ class Journal:
             self._refuse([settlement], "fenced", "fenced")
             return
         self._waiting.append(settlement)
-        self._count += settlement.count
+        self.unstored += settlement.count
         if settlement.writes:
             self._bytes += written_bytes(settlement)
 
@@ -149,7 +149,7 @@ class Journal:
             self._refuse([unit], "fenced", "fenced")
             return
         self._waiting.append(unit)
-        self._count += settled_count(unit)
+        self.unstored += settled_count(unit)
         self._bytes += written_bytes(unit)
 
     def advance(self) -> None:
@@ -163,7 +163,7 @@ class Journal:
         if self._singly:
             self._begin(self._singly.pop(0))
         elif self._waiting:
-            full = self._count >= self._limits.journal_events or self._bytes >= self._limits.transaction_bytes
+            full = self.unstored >= self._limits.journal_events or self._bytes >= self._limits.transaction_bytes
             if now_s >= self._rested_s and (full or now_s - self._begin_s >= self._interval_s):
                 self._begin_s = now_s
                 self._begin(self._gather())
@@ -171,7 +171,7 @@ class Journal:
     def _gather(self) -> list[Item]:
         """Of what is waiting as much as one transaction may carry; at least one item."""
         if self._bytes <= self._limits.transaction_bytes:
-            items, self._waiting, self._count, self._bytes = self._waiting, [], 0, 0
+            items, self._waiting, self.unstored, self._bytes = self._waiting, [], 0, 0
             return items
         room, fit = self._limits.transaction_bytes, 0
         for item in self._waiting:
@@ -181,7 +181,7 @@ class Journal:
             fit += 1
         items, self._waiting = self._waiting[:fit], self._waiting[fit:]
         self._bytes -= sum(map(written_bytes, items))
-        self._count -= sum(map(settled_count, items))
+        self.unstored -= sum(map(settled_count, items))
         return items
 
     def _begin(self, items: list[Item]) -> None:
@@ -239,7 +239,7 @@ class Journal:
         waits = [item for item in batch.items if not is_commit(item)]
         self._waiting[:0] = waits
         self._bytes += sum(map(written_bytes, waits))
-        self._count += sum(map(settled_count, waits))
+        self.unstored += sum(map(settled_count, waits))
         self._rested_s = self._clock.monotonic_s() + self._limits.retry_interval_s
 
     def give_up(self, native: str, cause: Cause = "unexpected") -> None:
@@ -247,7 +247,7 @@ class Journal:
         self.fenced = True
         items = self.items()
         self._batch, self._singly, self._waiting, self._retry_s = None, [], [], None
-        self._count = self._bytes = 0
+        self.unstored = self._bytes = 0
         self._refuse(items, cause, native)
         self.on_fenced()
 

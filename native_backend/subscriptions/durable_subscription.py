@@ -35,7 +35,7 @@ class DurableSubscription(Subscription):
     def take(self, count_max: int, bytes_max: int) -> DeliveryBatch | None:
         if not self._open or self._lost is not None or count_max <= 0 or bytes_max <= 0:
             return None
-        if not self._context.lease.held:
+        if not self._context.gives:
             return None
         if self._selecting is None:
             delivered = self._dispatch.take(self, count_max, bytes_max)
