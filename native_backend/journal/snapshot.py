@@ -4,8 +4,9 @@ A snapshot is the state as of journal offset `journal`, so any of them is right 
 on; a newer one only makes recovery shorter. `closed` 0: a process had the durable open when this was written, so that
 events at or above `position` may have been given to a link since.
 
-A snapshot that one record cannot hold is a *set* of parts. Each part names its set and how many parts that has, and
-every set has keys of its own: a set that was torn by a kill is seen to be torn, and the one before it is still there.
+A snapshot is a *set* of parts, of one where one record can hold it. Each part names its set and how many parts that
+has, and every set has keys of its own: a set that was torn by a kill is seen to be torn, and the one before it is still
+there; and what a process writes that was stopped meanwhile, and owns the realm no more, replaces nothing.
 Records: docs/records.md "State snapshot" (version 2; version 1 is read: it has one part, and counts by EID).
 Errors: `UnknownVersion`.
 """
@@ -73,7 +74,7 @@ def state_topic(prefix: str) -> str:
 
 
 def snapshot_key(store: int, durable: str) -> bytes:
-    """Of a snapshot that is one record."""
+    """Of a snapshot of an earlier release, in one record."""
     return orjson.dumps([store, durable])
 
 
@@ -90,7 +91,6 @@ def encode_snapshot(frozen: StateCopy, name: str, record_bytes: int) -> list[tup
     parts = []
     for part in range(count):
         begin, end = part * room, (part + 1) * room
-        key = [frozen.store, frozen.durable] if count == 1 else [frozen.store, frozen.durable, name, part]
         record = {
             "v": 2,
             "node": frozen.node,
@@ -108,7 +108,7 @@ def encode_snapshot(frozen: StateCopy, name: str, record_bytes: int) -> list[tup
             "failed": failed[max(0, begin - len(acked)) : max(0, end - len(acked))],
             "delayed": delayed[max(0, begin - before_delayed) : max(0, end - before_delayed)],
         }
-        parts.append((orjson.dumps(key), orjson.dumps(record)))
+        parts.append((orjson.dumps([frozen.store, frozen.durable, name, part]), orjson.dumps(record)))
     return parts
 
 

@@ -102,11 +102,13 @@ def test_a_smaller_snapshot_leaves_nothing_of_the_larger_one(start: Start) -> No
     consumer.acknowledge(each(eids, slice(0, 120, 2)))
     second.close()
     third = start(PARTS)
-    records = state_records(third)
-    assert {*records} == {snapshot_key(part.store, "queue") for part in node.parts}
+    lows = {
+        (record["store"], record["parts"]): record["low"] for record in map(orjson.loads, state_records(third).values())
+    }
+    assert {*lows} == {(part.store, 1) for part in node.parts}
     for part in node.parts:
         last = eids_of(eids[part.partition])[-1]
-        assert orjson.loads(records[snapshot_key(part.store, "queue")])["low"] > last
+        assert lows[part.store, 1] > last
     assert third.consumer(node).drain() == []
 
 
@@ -184,10 +186,42 @@ def test_each_durable_has_one_snapshot_after_many_rounds(start: Start) -> None:
 def test_a_deleted_node_leaves_no_snapshot(start: Start) -> None:
     realm = start(RealmLimits(metadata_interval_s=0.05))
     node, _, _ = scattered(realm)
-    assert {snapshot_key(part.store, "queue") for part in node.parts} <= {*state_records(realm)}
+    assert {orjson.loads(value)["store"] for value in state_records(realm).values()} == {
+        part.store for part in node.parts
+    }
     admin.delete_node(realm.world.open(), realm.prefix, "orders")
     realm.until(lambda: realm.realm.node("orders") is None, "the node to go")
     realm.until(lambda: state_records(realm) == {}, "its snapshots to go")
+
+
+@SPREAD
+def test_what_a_process_writes_that_owns_the_realm_no_more_replaces_nothing(start: Start) -> None:
+    """It was stopped between the copy of a state and its put, for so long that another one took over."""
+    first = start(PARTS)
+    node = first.create("orders")
+    eids = first.publish(node, bodies(30))
+    lows = {at: eids_of(some)[0] for at, some in by_store(eids).items()}
+    zombie = [
+        StateCopy(node.name, "queue", part.store, 1, False, AckState(lows[part.partition])) for part in node.parts
+    ]
+    first.kill()
+    second = start(PARTS)
+    consumer = second.consumer(node)
+    consumer.receive(30)
+    consumer.acknowledge(eids[:20])
+    second.close()
+    late = start(PARTS)
+    needed = shard_of(late.realm).snapshots.needed
+    late.close()
+    log = second.world.open()
+    for at, copy in enumerate(zombie):
+        for key, value in encode_snapshot(copy, f"{first.run}:{at}", 900_000):
+            log.control.put(state_topic(second.prefix), key, value)
+    third = start(PARTS)
+    assert needed is not None and needed > max(copy.journal for copy in zombie)
+    seen = shard_of(third.realm).snapshots.needed
+    assert seen is not None and seen >= needed
+    assert by_store(third.consumer(node).receive(10)) == by_store(eids[20:])
 
 
 def test_a_snapshot_of_the_version_before_is_read_and_one_of_a_later_version_refused(start: Start) -> None:
