@@ -11,6 +11,7 @@ from typing import Any
 from reconciliation.model.tally import TERMINAL
 from reconciliation.model.withdrawn import Ordered
 
+_IN_ONE_STORE = ("purge", "seek", "move", "resend")
 _PLACED = ("purge", "seek", "truncated", "delete")
 BY_COMMAND = {
     "purge": ("purge",),
@@ -102,16 +103,28 @@ def without_command(acts: Iterable[Act], commands: Mapping[str, Mapping[str, Any
         if wanted is None:
             continue
         command = commands.get(id_)
-        if command is None:
-            why = "and there is no such command"
-        elif command["what"] not in wanted or command.get("node", row.node) != row.node:
-            why = f"which was to {command['what']} node {command.get('node')}"
-        else:
+        why = "and there is no such command" if command is None else _otherwise(row, wanted, command)
+        if why is None:
             continue
         text = f"{row.operation} by command {id_}, {why}"
         finding = findings.setdefault((id_, row.store, row.durable), {**_finding(row, row.lowest, text), "count": 0})
         finding["count"] += row.count
     return list(findings.values())
+
+
+def _otherwise(row: Act, wanted: tuple[str, ...], command: Mapping[str, Any]) -> str | None:
+    """What else the command was to do; None: what the journal lays to it. A durable is deleted in every store of its
+    node; all else happens in the store that a command names."""
+    what, store, durable = command["what"], command.get("store", row.store), command.get("durable", row.durable)
+    if what not in wanted or command.get("node", row.node) != row.node:
+        return f"which was to {what} node {command.get('node')}"
+    if what != "delete-node" and durable != row.durable:
+        return f"which was to {what} durable {durable}"
+    if what in _IN_ONE_STORE and store != row.store:
+        return f"which was to {what} store {store}"
+    if what == "purge" and 0 < command.get("eid", 0) <= row.highest:
+        return f"which was to purge what lies below EID {command['eid']}, and EID {row.highest} ended"
+    return None
 
 
 def _finding(row: Act, eid: int, detail: str) -> dict[str, Any]:

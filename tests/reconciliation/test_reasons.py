@@ -71,11 +71,14 @@ def act(operation: str, cause: str, **changed: Any) -> Act:
     return Act(**{**honest, **changed})
 
 
-COMMANDS = {
+COMMANDS: dict[str, dict[str, Any]] = {
     "p": {"id": "p", "what": "purge", "node": "orders"},
     "r": {"id": "r", "what": "resend", "node": "orders"},
     "d": {"id": "d", "what": "delete-node", "node": "orders"},
     "o": {"id": "o", "what": "purge", "node": "other"},
+    "b": {"id": "b", "what": "purge", "node": "orders", "store": 7, "durable": "queue", "eid": 9},
+    "m": {"id": "m", "what": "move", "node": "orders", "store": 7, "durable": "queue", "eid": 0, "count": 2},
+    "u": {"id": "u", "what": "delete", "node": "orders", "store": 7, "durable": "audit"},
 }
 
 
@@ -91,6 +94,17 @@ COMMANDS = {
         (act("purge", "command x"), "purge by command x, and there is no such command"),
         (act("seek", "command p"), "seek by command p, which was to purge node orders"),
         (act("purge", "command o"), "purge by command o, which was to purge node other"),
+        (act("purge", "command b"), None),
+        (act("purge", "command b", store=8), "purge by command b, which was to purge store 7"),
+        (act("purge", "command b", durable="audit"), "purge by command b, which was to purge durable queue"),
+        (
+            act("purge", "command b", highest=9),
+            "purge by command b, which was to purge what lies below EID 9, and EID 9 ended",
+        ),
+        (act("move", "command m"), None),
+        (act("move", "command m", store=8), "move by command m, which was to move store 7"),
+        (act("delete", "command u", durable="audit", store=8), None),  # in every store of the node
+        (act("delete", "command u"), "delete by command u, which was to delete durable audit"),
     ],
 )
 def test_what_is_laid_to_a_command_was_commanded(entry: Act, words: str | None) -> None:

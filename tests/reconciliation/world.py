@@ -108,10 +108,10 @@ class World:
         reader = durable or queue_durable(self.prefix, node, [0])
         self.log.control.project(reader.group, {(node.topic, 0): position})
 
-    def command(self, id_: str, what: str, node: Node) -> None:
+    def command(self, id_: str, what: str, node: Node, eid: int = 0, durable: str = "queue") -> None:
         """An operator gave it."""
         value = {"v": 2, "at": self.clock.epoch_us(), "id": id_, "what": what, "node": node.name, "store": node.store,
-                 "durable": "queue", "until_us": 0, "eid": 0, "count": 0, "to": "", "where": "", "who": "ann",
+                 "durable": durable, "until_us": 0, "eid": eid, "count": 0, "to": "", "where": "", "who": "ann",
                  "why": ""}  # fmt: skip
         self.log.control.put(f"{self.prefix}.commands", id_.encode(), json.dumps(value).encode())
 

@@ -119,7 +119,7 @@ def _sought_and_gone(shared: SharedRealm) -> None:
     world.durable_again(news, name, 0)
     sent = run.publish(news, 2)
     run.settle(news, sent, "accepted", name)
-    world.command("d5", "seek", news)
+    world.command("d5", "seek", news, durable=name)
     run.note(news, name, "seek", sent[0].eid, sent[0].eid, "command d5")
     run.settle(news, sent, "released", name)
     run.settle(news, sent, "accepted", name)

@@ -93,7 +93,7 @@ def ended_twice_before_a_seek(shared: SharedRealm, name: str) -> Expected:
     node, sent = _begun(shared, name)
     shared.run.settle(node, sent[:2], "accepted", DURABLE)
     shared.run.settle(node, sent[1:2], "accepted", DURABLE)
-    shared.world.command(name, "seek", node)
+    shared.world.command(name, "seek", node, durable=DURABLE)
     shared.run.note(node, DURABLE, "seek", sent[0].eid, sent[0].eid, f"command {name}")
     shared.run.settle(node, sent[:2], "accepted", DURABLE)
     return Expected({"A4": [tag(node, sent[1].eid)]}, TWICE)

@@ -119,6 +119,13 @@ def purged_by_the_command_for_another_node(shared: SharedRealm, name: str) -> Ex
     return Expected({"S2": [tag(node, sent[0].eid)]}, f"which was to purge node {other.name}")
 
 
+def purged_beyond_what_was_commanded(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.world.command("c7", "purge", node, eid=sent[2].eid)
+    shared.run.note(node, "queue", "purge", sent[0].eid, sent[2].eid, "command c7")
+    return Expected({"S2": [tag(node, sent[0].eid)]}, f"which was to purge what lies below EID {sent[2].eid}")
+
+
 def sought_by_a_command_to_purge(shared: SharedRealm, name: str) -> Expected:
     node, sent = shared.queue(name)
     shared.world.command("c3", "purge", node)
@@ -156,6 +163,7 @@ VARIANTS = [
     Variant("evicted-without-a-capacity", evicted_without_a_capacity),
     Variant("purged-by-no-command", purged_by_no_command),
     Variant("purged-by-the-command-for-another-node", purged_by_the_command_for_another_node),
+    Variant("purged-beyond-what-was-commanded", purged_beyond_what_was_commanded),
     Variant("sought-by-a-command-to-purge", sought_by_a_command_to_purge),
     Variant("moved-by-no-command", moved_by_no_command),
 ]  # fmt: skip
