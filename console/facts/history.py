@@ -101,7 +101,7 @@ NEVER: Final = Reading()
 @dataclass(frozen=True, slots=True)
 class History:
     """Of all gateways, by name. Those that are not in it have not been asked, or have not answered yet. `stored`: out
-    of the realm itself, while a gateway could not be read."""
+    of the realm itself, while no gateway could be read."""
 
     asked: Asked = field(default_factory=Asked)
     readings: Mapping[str, Reading] = field(default_factory=dict)
@@ -112,9 +112,8 @@ class History:
 
     @property
     def is_missed(self) -> bool:
-        """Of a gateway it is not known, or none of them has one."""
-        readings = self.readings.values()
-        return any(reading.problem for reading in readings) or all(reading.waits for reading in readings)
+        """No gateway can be read."""
+        return all(reading.problem or reading.waits for reading in self.readings.values())
 
 
 NOTHING_READ: Final = History()

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
-from console.facts.history import SPANS, STORED, Asked, History, Reading, written
+from console.facts.history import SPANS, STORED, Asked, Reading, written
 from console.limits import GAPS_SHOWN, HISTORY_S, ROWS_SHOWN
 from console.pages.view import Document, View, frame
 from console.pages.words import iso
@@ -48,7 +48,9 @@ def history(view: View) -> Document:
     readings = _readings(view)
     rows = distinct({name: reading.rows for name, reading in readings.items()})
     time = _time(view, [readings[name] for name in rows])
-    missing = sorted((gap, name) for name in rows for gap in _gaps_of(readings[name], time, view.now_us))
+    from_realm = STORED in rows and readings[STORED].at_us > 0
+    known = [name for name in rows if rows[name] or not from_realm]
+    missing = sorted((gap, name) for name in known for gap in _gaps_of(readings[name], time, view.now_us))
     node = view.query.get("node", "")
     counted = [
         row for counted_rows in rows.values() for row in counted_rows if time.begin_us <= row.begin_us < time.end_us
@@ -58,7 +60,8 @@ def history(view: View) -> Document:
     times = [*_times(view.history.asked, time, slots, [gap for gap, _ in missing])]
     return frame(
         view, "history", "History", "What was counted earlier, and of which times is there no record?",
-        **_window(view.history.asked, time), node=node, command=_command(view.history.asked, time, node),
+        **_window(view.history.asked, time), node=node, command=_command(view.history.asked, time, node, from_realm),
+        from_realm=from_realm,
         times=times[::-1],
         charts=[*_charts(times)],
         facts=_facts(whole.of_node(node), missing),
@@ -71,10 +74,10 @@ def history(view: View) -> Document:
 
 
 def _readings(view: View) -> dict[str, Reading]:
-    """By gateway. Where one of those that are shown could not be read, what lies in the realm itself comes first."""
-    readings = {gateway.name: view.history.of(gateway.name) for gateway in view.shown.of(view.gateways)}
-    missed = History(readings=readings).is_missed
-    stored = view.history.stored if missed else None
+    """By gateway. Where none can be read, what lies in the realm itself comes first; it is of no gateway alone."""
+    shown = view.shown.of(view.gateways)
+    readings = {gateway.name: view.history.of(gateway.name) for gateway in shown}
+    stored = view.history.stored if view.history.is_missed and len(shown) == len(view.gateways) else None
     return ({STORED: stored} if stored is not None else {}) | readings
 
 
@@ -110,9 +113,10 @@ def _window(request: Asked, time: _Time) -> Document:
     }  # fmt: skip
 
 
-def _command(request: Asked, time: _Time, node: str) -> str:
+def _command(request: Asked, time: _Time, node: str, from_realm: bool) -> str:
     times = f"--since {written(time.begin_us)} --until {written(time.end_us)}"
-    return f"realmgate history {times} --by {request.step}" + (f" --node {quote(node)}" if node else "")
+    more = (" --stored" if from_realm else "") + (f" --node {quote(node)}" if node else "")
+    return f"realmgate history {times} --by {request.step}{more}"
 
 
 def _times(request: Asked, time: _Time, slots: Mapping[int, Sums], missing: Sequence[Gap]) -> Iterator[Document]:

@@ -1,8 +1,8 @@
 """Reads the history of the gateways while a page asks for it, and keeps it for a moment, for all viewers together.
 
 A gateway has one request for its history under way at most. One that is slow or silent delays no other, and no page by
-more than `FIRST_WAIT_S`. Where one does not answer, the history is read out of the realm itself, by a command, if the
-console has its configuration. Nothing here raises for what is answered: it is written into `Reading.problem`, and what
+more than `FIRST_WAIT_S`. Where none answers, the history is read out of the realm itself, by a command, if the console
+has its configuration. Nothing here raises for what is answered: it is written into `Reading.problem`, and what
 was read before stays.
 """
 
@@ -36,6 +36,12 @@ class _Kept:
     history: History
     began_s: float = float("-inf")
     under_way: set[asyncio.Task[None]] = field(default_factory=set)
+    stored: asyncio.Task[None] | None = None  # it reads the realm itself: slower, and on its own
+
+    @property
+    def tasks(self) -> set[asyncio.Task[None]]:
+        stored = {self.stored} if self.stored is not None and not self.stored.done() else set()
+        return self.under_way | stored
 
 
 class HistoryReader:
@@ -60,11 +66,12 @@ class HistoryReader:
         if not kept.under_way and now_s - kept.began_s >= HISTORY_S:
             kept.began_s = now_s
             requests = [self._begin(kept, self._read(gateway, kept)) for gateway in self._gateways]
-            if self._commands is not None:
-                self._begin(kept, self._read_stored(self._commands, kept, requests))
-        for old in [key for key in self._kept if not self._kept[key].under_way][: len(self._kept) - HISTORY_KEPT]:
+            if self._commands is not None and (kept.stored is None or kept.stored.done()):
+                kept.stored = asyncio.create_task(self._read_stored(self._commands, kept, requests))
+        spare = max(0, len(self._kept) - HISTORY_KEPT)
+        for old in [key for key in self._kept if not self._kept[key].tasks][:spare]:
             del self._kept[old]
-        return {*kept.under_way}
+        return kept.tasks
 
     def _begin(self, kept: _Kept, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -78,7 +85,7 @@ class HistoryReader:
             await asyncio.wait(under_way, timeout=FIRST_WAIT_S)
 
     async def stop(self) -> None:
-        under_way = [task for kept in self._kept.values() for task in kept.under_way]
+        under_way = [task for kept in self._kept.values() for task in kept.tasks]
         for task in under_way:
             task.cancel()
         with suppress(asyncio.CancelledError):
@@ -96,7 +103,7 @@ class HistoryReader:
         kept.history = replace(kept.history, readings={**kept.history.readings, gateway.name: reading})
 
     async def _read_stored(self, commands: Commands, kept: _Kept, requests: Sequence[asyncio.Task[None]]) -> None:
-        """Out of the realm itself, once the gateways have been asked and one did not answer."""
+        """Out of the realm itself, once the gateways have been asked and none has answered."""
         await asyncio.wait(requests)
         if not kept.history.is_missed:
             kept.history = replace(kept.history, stored=None)
@@ -105,7 +112,7 @@ class HistoryReader:
         times = f"--since={written(begin_us)}", f"--until={written(end_us)}"
         try:
             body = await commands.run("history", "--stored", "--json", *times, f"--by={kept.history.asked.step}")
-            head, rows = read_history(body)
+            head, rows = read_history(body, HISTORY_PAGES * ROWS)
         except (NoAnswer, WrongAnswer) as error:
             stored = replace(kept.history.stored or NEVER, problem=str(error))
         except Exception:  # as above

@@ -54,9 +54,9 @@ class Console:
         self._tables = TablesOnDisk(settings.mappings)
         self._pages = Pages()
         self._reports = Reports(settings.reports)
-        reading = Commands(settings.config) if settings.config is not None else None
-        self._realm = RealmReader(reading, clock)
-        self._history = HistoryReader(self._watch.gateways, clock, reading)
+        of_pages, of_history = (Commands(settings.config) if settings.config is not None else None for _ in range(2))
+        self._realm = RealmReader(of_pages, clock)
+        self._history = HistoryReader(self._watch.gateways, clock, of_history)
         self._rendered: OrderedDict[tuple[Any, ...], tuple[Document, str]] = OrderedDict()
         sessions = None if settings.users is None else Sessions(settings.users, settings.groups, clock)
         if sessions is not None and sessions.problem:

@@ -255,12 +255,13 @@ def _peers(arguments: argparse.Namespace) -> int:
     from gateway.cli.gateways import peers as peer_commands
     from gateway.cli.gateways.admin_client import AdminProblem
     from gateway.config.settings import SettingsProblems, load_settings
+    from mappings import MappingProblems
 
     try:
         settings = load_settings(arguments.config) if arguments.config is not None else None
         others = {"top": top.run, "problems": problems.run, "history": history.run}
         return others.get(arguments.command, peer_commands.run)(arguments, settings, sys.stdout)
-    except SettingsProblems as error:
+    except (SettingsProblems, MappingProblems) as error:
         return _tell(error.problems)
     except AdminProblem as error:
         return _tell([f"realmgate: {error}"])

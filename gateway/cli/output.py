@@ -17,8 +17,9 @@ def printable(name: str) -> str:
     return name if name.isprintable() else json.dumps(name)
 
 
-def write_json(document: Any, out: TextIO) -> None:
-    json.dump(document, out, indent=2)
+def write_json(document: Any, out: TextIO, indent: int | None = 2) -> None:
+    """`indent` None: in one line, for programs only."""
+    json.dump(document, out, indent=indent)
     out.write("\n")
 
 

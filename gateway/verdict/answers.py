@@ -81,7 +81,7 @@ def read_page(body: bytes, what: str) -> tuple[Row, list[Row]]:
     return head, [_row(row, FIELDS[what]) for row in rows]
 
 
-def read_list(body: bytes, what: str) -> tuple[Row, list[Row]]:
+def read_list(body: bytes, what: str, most: int = ROWS) -> tuple[Row, list[Row]]:
     """The gateway (run, at_us, state, next, left_out, known_us), and its rows as they came. Raises WrongAnswer."""
     answer = _mapping(body, f"/api/{what}")
     gateways = _list(answer.get("gateways"))
@@ -89,8 +89,8 @@ def read_list(body: bytes, what: str) -> tuple[Row, list[Row]]:
         raise WrongAnswer(f"/api/{what} does not answer for one gateway")
     gateway = gateways[0]
     rows = gateway.get(what)
-    if not isinstance(rows, list) or len(rows) > ROWS:
-        raise WrongAnswer(f"/api/{what} has no list of at most {ROWS} rows: {text(gateway.get('problem')) or ''}")
+    if not isinstance(rows, list) or len(rows) > most:
+        raise WrongAnswer(f"/api/{what} has no list of at most {most} rows: {text(gateway.get('problem')) or ''}")
     head: Row = {name: text(gateway.get(name)) for name in ("run", "state", "next")}
     head |= {"at_us": number(gateway.get("at_us")) or 0, "left_out": number(gateway.get("left_out")) or 0}
     head["known_us"] = number(gateway.get("known_us"))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from gateway.verdict.answers import number, read_list, text
 from gateway.verdict.kinds import board_class
-from gateway.verdict.limits import HISTORY_ENTRIES
+from gateway.verdict.limits import HISTORY_ENTRIES, ROWS
 
 MINUTE_US: Final = 60_000_000
 STEPS_US: Final = {"minute": MINUTE_US, "5min": 5 * MINUTE_US, "15min": 15 * MINUTE_US, "hour": 60 * MINUTE_US}
@@ -60,9 +60,9 @@ class HistoryRow:
     accept: tuple[int, ...]
 
 
-def read_history(body: bytes) -> tuple[Row, list[HistoryRow]]:
-    """A page: its gateway (run, at_us, state, next, known_us), and its rows. Raises WrongAnswer."""
-    head, rows = read_list(body, "history")
+def read_history(body: bytes, most: int = ROWS) -> tuple[Row, list[HistoryRow]]:
+    """A page: its gateway (run, at_us, state, next, known_us), and its rows, at most so many. Raises WrongAnswer."""
+    head, rows = read_list(body, "history", most)
     return head, [history_row(row) for row in rows]
 
 

@@ -59,6 +59,8 @@ def _holds(row: Row, held_s: float) -> Standstill:
     who, connection = peer_name(row), (row["id"] or "ID").rpartition(".")[0] or "ID"
     words = f"{who} holds {row['unsettled']:,} events of {row['node']} unsettled, the oldest for {held_s:,.0f} s."
     remedy = f"look at {who}; to free them: realmgate connection close {connection} --reason TEXT"
+    if row["not_given"]:
+        remedy = _of_a_topic(who)
     return Standstill("held-unsettled", words, remedy, held_s)
 
 
@@ -66,10 +68,13 @@ def _slow(row: Row, held_s: float, without_s: float) -> Standstill:
     who, many = peer_name(row), row["not_given"]
     why = f"no credit for {without_s:,.0f} s" if without_s > held_s else f"it settles an event after {held_s:,.0f} s"
     words = f"{who} is too slow for {row['node']}: {why}, and {f'{many:,} ' if many else ''}messages wait."
-    remedy = f"look at what {who} waits for, or add a consumer"
-    if many:  # of a topic: another subscriber takes none of them from this one
-        remedy = f"look at what {who} waits for: a topic drops old messages, and what it has dropped {who} never gets"
+    remedy = _of_a_topic(who) if many else f"look at what {who} waits for, or add a consumer"
     return Standstill("slow-consumer", words, remedy, max(held_s, without_s))
+
+
+def _of_a_topic(who: str) -> str:
+    """Another subscriber takes no message from this one, and one that is closed gets those of now no more."""
+    return f"look at what {who} waits for: a topic drops old messages, and what it has dropped {who} never gets"
 
 
 def _unanswered(row: Row, held_s: float) -> Standstill:

@@ -186,10 +186,16 @@ class StoreEvents:
         self.pass_time(now_ms)
         low = max(eid, self.first)
         count = self.map.count(low, self.top)
-        for ranges in (self.expired, self.future):
-            for first, last in islice(ranges.reaching(low), _LOOKED_AT):
-                count -= self.map.count(max(first, low), last + 1)
+        for first, last in islice(self.expired.reaching(low), _LOOKED_AT):
+            count -= self.map.count(max(first, low), last + 1)
+        for first, last in islice(self.future.reaching(low), _LOOKED_AT):
+            count -= sum(self.map.count(*hole) for hole in self._living(max(first, low), last + 1))
         return max(0, count)
+
+    def _living(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Of these EIDs the parts that have not expired: first and end."""
+        for begin, last in islice(self.expired.holes(first, end), _LOOKED_AT):
+            yield begin, last + 1
 
     def first_message(self, low: int, acked: Intervals) -> Iterator[int | None]:
         """The lowest event at or above `low` that is not `acked` and whose time is not over: None for each step, then

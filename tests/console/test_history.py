@@ -94,7 +94,7 @@ def test_gateways_on_one_realm_count_once_and_others_are_added() -> None:
     assert facts(document(made))["In"] == 5
 
 
-def test_where_a_gateway_is_silent_the_realm_itself_is_shown_and_counts_once() -> None:
+def test_where_no_gateway_answers_the_realm_itself_is_shown_and_counts_once() -> None:
     made = view(gateway(1), gateway(2))
     silent = reading(*NIGHT[:1], problem="Connection refused")
     made.history = History(Asked(), {"gw-a:1": silent, "gw-a:2": reading(rows=(), state="standby")}, reading())
@@ -102,13 +102,40 @@ def test_where_a_gateway_is_silent_the_realm_itself_is_shown_and_counts_once() -
     assert facts(body)["In"] == 45 and {gap["gateway"] for gap in body["gaps"]} == {STORED}
     assert [row["gateway"] for row in body["readings"]] == [STORED, "gw-a:1", "gw-a:2"]
     text = html(made)
-    assert "Read out of the realm itself, without a gateway," in text
-    assert "cannot be read: Connection refused. Its records are shown all the same." in text
-    never = replace(silent, rows=(), at_us=0, read_us=0)
-    made.history = replace(made.history, readings={"gw-a:1": never}, stored=reading(problem="no such realm"))
-    assert "<b>the realm itself</b> cannot be read: no such realm" in html(made)
-    made.history = replace(made.history, readings={"gw-a:1": reading(), "gw-a:2": reading()})
-    assert STORED not in [row["gateway"] for row in document(made)["readings"]], "the gateways answer"
+    assert "Read out of the realm itself, without a gateway," in text and "--by 5min --stored" in text
+    assert "cannot be read: Connection refused. Its records are shown all the same, if it serves the realm" in text
+    made.query = {"gateway": "gw-a:1"}
+    assert STORED not in [row["gateway"] for row in document(made)["readings"]], "it may be of another realm"
+    made.query = {}
+    made.history = replace(made.history, readings={"gw-a:1": silent, "gw-a:2": reading()})
+    assert STORED not in [row["gateway"] for row in document(made)["readings"]], "a gateway answers"
+
+
+def test_where_the_realm_itself_cannot_be_read_either_nothing_is_shown_all_the_same() -> None:
+    made = view(gateway(1))
+    never = replace(reading(problem="Connection refused"), rows=(), at_us=0, read_us=0)
+    unread = replace(never, problem="no such realm")
+    made.history = History(Asked(), {"gw-a:1": never}, unread)
+    text = html(made)
+    assert "<b>The realm itself</b> cannot be read, either: no such realm." in text and "--stored" not in text
+    assert "cannot be read: Connection refused. Nothing is known of its history" in text
+    made.history = replace(made.history, stored=replace(reading(), problem="no such realm"))
+    text = html(made)
+    assert "It could not be read again: no such realm." in text and "shown all the same" in text
+
+
+def test_a_gateway_that_wrote_nothing_and_fell_silent_hides_nothing_of_the_realm() -> None:
+    made = view(gateway())
+    silent = replace(reading(problem="Connection refused"), rows=())
+    made.history = History(Asked(), {"gw-a:9464": silent}, reading())
+    assert {gap["why"] for gap in document(made)["gaps"]} == {"stopped", "none", "not kept"}
+
+
+def test_a_realm_that_was_read_less_far_than_a_gateway_is_not_named() -> None:
+    """The command was cut."""
+    made = view(gateway())
+    made.history = History(Asked(), {"gw-a:9464": reading(problem="slow")}, replace(reading(*NIGHT[1:2]), is_cut=True))
+    assert "Read out of the realm itself" not in html(made) and "choose a shorter one" not in html(made)
 
 
 def test_one_node_alone_and_the_rows_that_lead_there() -> None:

@@ -94,7 +94,7 @@ def _show(
     if arguments.json:
         documents = [{**answer.document, "gaps": [*map(asdict, answer.gaps)]} for answer in answers]
         empty: dict[str, Any] = {"history": [], "known_us": None, "next": None, "gaps": []}
-        write_json({"gateways": documents + unreached(problems, **empty)}, out)
+        write_json({"gateways": documents + unreached(problems, **empty)}, out, None if arguments.stored else 2)
     else:
         _write(request, answers, out)
     return tell(problems, len(answers))

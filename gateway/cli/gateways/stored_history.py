@@ -5,14 +5,17 @@ Reads its topic and nothing else, also beside a serving gateway. Errors: `AdminP
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 from typing import Any, Final
 
 from gateway.admin.history.page import STEPS_US, HistoryPage, decoded
+from gateway.admin.history.row import Row
 from gateway.cli.answering_log import open_answering, remedy_of
 from gateway.cli.gateways.admin_client import ROWS, AdminProblem
+from gateway.config.file_modes import realm_file
 from gateway.config.settings import Settings
 from native_backend.clock import SystemClock
 from native_backend.log.port import Log, LogError
@@ -27,12 +30,27 @@ Document = dict[str, Any]
 def stored_pages(settings: Settings, since_us: int, until_us: int, step: str, most: int) -> list[Document]:
     """At most so many pages of `ROWS` rows, as a gateway gives them; of a realm that was never opened, one without a
     row. Raises AdminProblem."""
+    file = realm_file(settings)
     try:
+        if file is not None and not file.exists():  # opening it would make it
+            return [_page([], None, None)]
         with closing(open_answering(settings)) as log:
             pages = _pages(log, history_topic(settings.realm.prefix), since_us, until_us, STEPS_US[step])
             return [*islice(pages, most)]
     except LogError as error:
         raise AdminProblem(f"{settings.realm.place}: {error}; {remedy_of(error, settings)}") from None
+    except (sqlite3.Error, OSError) as error:
+        remedy = "run it as the user that runs the gateway"
+        raise AdminProblem(f"{settings.realm.place} cannot be read: {error}; {remedy}") from None
+
+
+def _page(rows: list[Row], known_us: int | None, following: str | None) -> Document:
+    """As a gateway gives it."""
+    at_us = SystemClock().epoch_us()
+    return {
+        "run": None, "url": None, "state": STORED, "at_us": at_us, "history": rows, "known_us": known_us,
+        "next": following,
+    }  # fmt: skip
 
 
 def _pages(log: Log, topic: str, since_us: int, until_us: int, step_us: int) -> Iterator[Document]:
@@ -42,10 +60,7 @@ def _pages(log: Log, topic: str, since_us: int, until_us: int, step_us: int) -> 
         oldest = _fill(log, topic, page, position)
         known_us = oldest if position is None else known_us
         [rows] = [made for made in page.rows() if made is not None]
-        yield {
-            "run": None, "url": None, "state": STORED, "at_us": SystemClock().epoch_us(), "history": rows,
-            "known_us": known_us, "next": page.next,
-        }  # fmt: skip
+        yield _page(rows, known_us, page.next)
         if page.next is None:
             return
         position = int(page.next) + 1

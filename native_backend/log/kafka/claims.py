@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -9,7 +10,7 @@ from confluent_kafka import Producer
 
 from native_backend.log.kafka.batches import BatchSizes
 from native_backend.log.kafka.transactions import Transactions, claim
-from native_backend.log.port import Completion, Failure, Transacted, Write
+from native_backend.log.port import Completion, Failure, LogError, Transacted, Write
 
 
 class Claims:
@@ -20,6 +21,7 @@ class Claims:
         self._transactions: dict[str, Transactions] = {}
         self._retired: list[Transactions] = []
         self._fenced: list[Completion] = []
+        self._lock, self._is_closed = threading.Lock(), False
 
     def claim(self, shard: str, deadline_s: float) -> None:
         deadline = time.monotonic() + deadline_s
@@ -28,7 +30,13 @@ class Claims:
             self._retired.append(held)
             held.retire(deadline_s / 2)
         producers = [self._make(name) for name in (shard, f"{shard}.second")]
-        self._transactions[shard] = claim(shard, producers, self._batches, max(deadline - time.monotonic(), 0.1))
+        claimed = claim(shard, producers, self._batches, max(deadline - time.monotonic(), 0.1))
+        with self._lock:
+            if not self._is_closed:
+                self._transactions[shard] = claimed
+                return
+        claimed.retire(0.0)
+        raise LogError(Failure("unavailable", "the log is closed"))
 
     def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
         transactions = self._transactions.get(shard)
@@ -50,5 +58,8 @@ class Claims:
         return completions
 
     def close(self, deadline: float) -> None:
-        for transactions in self._transactions.values():
+        with self._lock:
+            self._is_closed = True
+            claimed = [*self._transactions.values()]
+        for transactions in claimed:
             transactions.retire(max(deadline - time.monotonic(), 0.1))

@@ -34,6 +34,7 @@ class GroupOffsets:
         self._retries = retries
         self._admin: AdminClient | None = None
         self._lock = threading.Lock()
+        self._is_closed = False
 
     def alter(self, group: str, positions: Positions, deadline_s: float) -> None:
         """Raises `LogError`. Blocks. What was given up may still come to be."""
@@ -49,9 +50,10 @@ class GroupOffsets:
             raise LogError(unsent(failure_in(error))) from error  # or it was, and is set again
 
     def close(self) -> None:
-        """The client ends with its last reference: it has no other way to. No call may be under way."""
+        """The client ends with its last reference: at once, or with the call that is under way."""
         with self._lock:
-            self._admin = None
+            admin, self._admin, self._is_closed = self._admin, None, True
+        del admin
 
     def _ask(self, group: str, offsets: list[TopicPartition], deadline: float) -> None:
         wanted = [ConsumerGroupTopicPartitions(group, offsets)]
@@ -62,6 +64,8 @@ class GroupOffsets:
 
     def _connected(self) -> AdminClient:
         with self._lock:
+            if self._is_closed:
+                raise LogError(Failure("unavailable", "the log is closed"))
             if self._admin is None:
                 self._admin = self._make()
             return self._admin

@@ -65,15 +65,24 @@ class RangeReader:
             self._drop()
 
     def _reached(self, consumer: Consumer, deadline: float) -> Consumer:
-        while True:
-            try:
-                consumer.list_topics(timeout=min(max(deadline - time.monotonic(), 0.1), REACH_S))
-                return consumer
-            except KafkaException:
-                self._raise_refusal(consumer)
-                if time.monotonic() >= deadline:
-                    consumer.close()
-                    raise
+        try:
+            while not self._reaches(consumer, deadline):
+                pass
+        except BaseException:
+            consumer.close()
+            raise
+        return consumer
+
+    def _reaches(self, consumer: Consumer, deadline: float) -> bool:
+        """False: ask again. Raises KafkaException and LogError."""
+        try:
+            consumer.list_topics(timeout=min(max(deadline - time.monotonic(), 0.1), REACH_S))
+        except KafkaException:
+            self._raise_refusal(consumer)
+            if time.monotonic() >= deadline:
+                raise
+            return False
+        return True
 
     def _bounds(self, consumer: Consumer, topic: str, partition: int, deadline: float) -> tuple[int, int]:
         place = TopicPartition(topic, partition)

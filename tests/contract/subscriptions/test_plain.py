@@ -242,6 +242,17 @@ def test_what_is_not_to_be_given_does_not_wait(realm: RealmProcess) -> None:
     waiting_for(realm, consumer, 2)
 
 
+def test_what_has_expired_before_it_is_due_counts_once(realm: RealmProcess) -> None:
+    node, consumer = subscriber(realm)
+    due_ms = realm.clock.epoch_us() // 1000 + 2 * LONG_MS
+    keys = [b"1;basic;run;%d;1;4;T%d;0;;0;D%d" % (at, LONG_MS, due_ms) for at in range(1, 6)]
+    realm.publish(node, bodies(5), keys)
+    publish(realm, node, [0] * 3)
+    waiting_for(realm, consumer, 3)
+    wait(realm, LONG_MS)
+    waiting_for(realm, consumer, 3)
+
+
 def test_what_a_selector_would_give_is_not_known(realm: RealmProcess) -> None:
     node = realm.create("news", "channel")
     some = realm.consumer(node, "plain", selection=Selection("some", lambda values: [True] * len(values)))

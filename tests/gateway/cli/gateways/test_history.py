@@ -6,6 +6,7 @@ import json
 import re
 from argparse import Namespace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from gateway.cli.gateways import history
 from gateway.cli.gateways.admin_client import AdminProblem
 from gateway.cli.gateways.history import asked_of
+from native_backend.log.open import EMBEDDED_FILE
 from tests.gateway.cli.command_line import Run, config, run
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import Watch
@@ -136,6 +138,14 @@ def test_it_is_read_out_of_the_realm_where_no_gateway_answers(new_gateway: Start
     assert code == 2 and "--stored reads a realm itself: name its configuration" in complaint
 
 
-def test_of_a_realm_that_was_never_opened_nothing_is_known(run: Run) -> None:
+def test_of_a_realm_that_was_never_opened_nothing_is_known_and_none_is_made(run: Run, config: Path) -> None:
     code, text, _ = run("history", "--stored")
     assert code == 0 and "no record" in text, text
+    assert not (config.parent / "realm").exists()
+
+
+def test_a_realm_that_cannot_be_read_says_so(run: Run, config: Path) -> None:
+    (config.parent / "realm").mkdir()
+    (config.parent / "realm" / EMBEDDED_FILE).write_bytes(b"no database" * 100)
+    code, _, complaint = run("history", "--stored")
+    assert code == 2 and "cannot be read: file is not a database; run it as the user" in complaint

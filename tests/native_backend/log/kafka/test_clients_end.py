@@ -21,21 +21,29 @@ RANGE_S = 3.0
 HEADED = HeadedKey(b"identity", b"k", (("h", b"v"),))
 
 
-def threads() -> int:
-    """Of librdkafka in this process."""
-    names = []
-    for thread in Path("/proc/self/task").iterdir():
-        with suppress(OSError):  # it has just ended
-            names.append((thread / "comm").read_text())
-    return sum(name.startswith("rdk:") for name in names)
+class Threads:
+    """Of librdkafka in this process, but for those that were there before."""
+
+    def __init__(self) -> None:
+        self._before = self._now()
+
+    def _now(self) -> set[str]:
+        names: dict[str, str] = {}
+        for thread in Path("/proc/self/task").iterdir():
+            with suppress(OSError):  # it has just ended
+                names[thread.name] = (thread / "comm").read_text()
+        return {thread for thread, name in names.items() if name.startswith("rdk:")}
+
+    def count(self) -> int:
+        return len(self._now() - self._before)
 
 
 @pytest.fixture
-def before() -> Iterator[int]:
-    """Threads of others; no cycle is collected meanwhile."""
+def threads() -> Iterator[Threads]:
+    """No cycle is collected meanwhile."""
     gc.collect()
     gc.disable()
-    yield threads()
+    yield Threads()
     gc.enable()
 
 
@@ -68,15 +76,15 @@ def use_all(log: Log, name: str) -> None:
     until(lambda: reader.read(1), "an event")
 
 
-def test_of_a_log_that_is_closed_no_client_is_left(kafka_bootstrap: str, before: int) -> None:
+def test_of_a_log_that_is_closed_no_client_is_left(kafka_bootstrap: str, threads: Threads) -> None:
     log = open_kafka(kafka_bootstrap, {})
     use_all(log, f"k{uuid.uuid4().hex[:8]}")
-    assert threads() > before + 10
+    assert threads.count() > 10
     log.close()
-    until(lambda: threads() <= before, "the end of its clients")
+    until(lambda: not threads.count(), "the end of its clients")
 
 
-def test_nor_of_one_whose_claim_another_has_taken(kafka_bootstrap: str, before: int) -> None:
+def test_nor_of_one_whose_claim_another_has_taken(kafka_bootstrap: str, threads: Threads) -> None:
     name = f"k{uuid.uuid4().hex[:8]}"
     log, other = open_kafka(kafka_bootstrap, {}), open_kafka(kafka_bootstrap, {})
     use_all(log, name)
@@ -85,10 +93,10 @@ def test_nor_of_one_whose_claim_another_has_taken(kafka_bootstrap: str, before: 
     assert polled(log, 1, "the answer of the fence") == ["fenced"]
     for opened in (log, other):
         opened.close()
-    until(lambda: threads() <= before, "the end of their clients")
+    until(lambda: not threads.count(), "the end of their clients")
 
 
-def test_claims_that_fail_leave_nothing_behind(before: int) -> None:
+def test_claims_that_fail_leave_nothing_behind(threads: Threads) -> None:
     log = open_kafka(f"127.0.0.1:{free_port()}", {})
     kept: list[LogError] = []
 
@@ -96,24 +104,36 @@ def test_claims_that_fail_leave_nothing_behind(before: int) -> None:
         with pytest.raises(LogError, match="unavailable") as failure:
             log.control.claim("shard", 0.5)
         kept.append(failure.value)  # as who answers it to the realm does
-        return threads()
+        return threads.count()
 
     first = fails()
     for _ in range(4):
         fails()
-    until(lambda: threads() <= first, "no more than after the first one")
+    until(lambda: threads.count() <= first, "no more than after the first one")
     log.close()
-    until(lambda: threads() <= before, "the end of its clients")
+    until(lambda: not threads.count(), "the end of its clients")
 
 
-def test_each_claim_ends_the_clients_of_the_one_before(kafka_bootstrap: str, before: int) -> None:
+def test_each_claim_ends_the_clients_of_the_one_before(kafka_bootstrap: str, threads: Threads) -> None:
     log = open_kafka(kafka_bootstrap, {})
     name = f"k{uuid.uuid4().hex[:8]}"
     use_all(log, name)
-    held = threads()
+    held = threads.count()
     for _ in range(5):
         log.control.claim(name)
         log.poll()
-    until(lambda: threads() <= held, "the clients of one claim")
+    until(lambda: threads.count() <= held, "the clients of one claim")
     log.close()
-    until(lambda: threads() <= before, "the end of its clients")
+    until(lambda: not threads.count(), "the end of its clients")
+
+
+def test_what_comes_when_it_is_closed_makes_no_client(kafka_bootstrap: str, threads: Threads) -> None:
+    log = open_kafka(kafka_bootstrap, {})
+    name = f"k{uuid.uuid4().hex[:8]}"
+    use_all(log, name)
+    log.close()
+    with pytest.raises(LogError, match="unavailable: the log is closed"):
+        log.control.project(f"{name}.group", {(name, 0): (2, "")})
+    with pytest.raises(LogError, match="unavailable: the log is closed"):
+        log.control.claim(name)
+    until(lambda: not threads.count(), "the end of its clients")

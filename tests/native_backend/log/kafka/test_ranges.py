@@ -67,6 +67,29 @@ def test_a_consumer_that_reaches_no_broker_is_replaced(code: int, consumers: int
     assert all(consumer.is_closed for consumer in made)
 
 
+def test_a_consumer_whose_login_is_refused_is_closed() -> None:
+    errors = LoginErrors()
+
+    class Refused(_Consumer):
+        def list_topics(self, **_: Any) -> None:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+        def poll(self, _: float) -> None:
+            errors.on_error(KafkaError(KafkaError._AUTHENTICATION, "wrong password"))
+
+    made: list[Refused] = []
+
+    def make() -> Any:
+        made.append(Refused(None))
+        return made[-1]
+
+    reader = RangeReader(make, errors, Retries())
+    for _ in range(2):
+        with pytest.raises(LogError, match="refused"):
+            reader.reach(HANG_S)
+    assert [consumer.is_closed for consumer in made] == [True, True]
+
+
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[MetadataProxy]:
     proxy = MetadataProxy()
