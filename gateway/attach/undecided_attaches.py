@@ -9,6 +9,9 @@ Where `UNDECIDED_MAX` are not decided, nothing more of the connection is carried
 answered: a peer that attaches in a loop would have the realm asked faster than it answers, and all others would wait
 behind its questions.
 
+Where the holder has its share of all that is undecided (`gateway.quotas.attach_share`), the same holds for each of its
+connections.
+
 Source: the clients (tests/interop/test_cli_proton.py); AMQP leaves the order free.
 """
 
@@ -16,11 +19,16 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from gateway.quotas.attach_share import AttachShare
+
 UNDECIDED_MAX: Final = 16  # the realm answers some hundred a second, of all connections
 
 
 class Holding(Protocol):
     """The connection, which may carry nothing more out for a while."""
+
+    @property
+    def holder(self) -> str: ...
 
     def wait(self) -> None: ...
 
@@ -38,18 +46,23 @@ class Attaching(Protocol):
 
 
 class UndecidedAttaches:
-    """At most `UNDECIDED_MAX`."""
+    """At most `UNDECIDED_MAX`, and fewer where its holder has its share of all."""
 
-    def __init__(self) -> None:
-        self._holds = False  # it waits for these
-        self._open: set[Attaching] = set()
+    def __init__(self, share: AttachShare) -> None:
+        self._share = share
+        self._open: dict[Attaching, str] = {}  # by whom it is held: a login does not change that
         self._waiting: dict[Attaching, set[Attaching]] = {}  # a control link's: what it still waits for
+        self._is_full = False
+        self._held: Holding | None = None  # it waits for attaches of other connections
 
     def add(self, admission: Attaching) -> None:
-        self._open.add(admission)
-        if len(self._open) >= UNDECIDED_MAX:
-            self._holds = True
-            admission.connection.wait()
+        connection = admission.connection
+        self._open[admission] = connection.holder
+        if not self._share.take(connection.holder, self):
+            self._held = connection
+        self._is_full = len(self._open) >= UNDECIDED_MAX
+        if self._is_full or self._held is not None:
+            connection.wait()
 
     def must_wait(self, admission: Attaching) -> bool:
         """It is a control link's, and others came before it; then `coordinate` is called when they are decided."""
@@ -60,13 +73,23 @@ class UndecidedAttaches:
 
     def discard(self, admission: Attaching) -> None:
         """It is decided. What the realm was asked for is answered even when the link has gone meanwhile."""
-        self._open.discard(admission)
+        holders = [self._open.pop(admission)] if admission in self._open else []
         for waiting, before in list(self._waiting.items()):
             before.discard(admission)
             if not before:
                 del self._waiting[waiting]
-                self._open.discard(waiting)
+                if waiting in self._open:
+                    holders.append(self._open.pop(waiting))
                 waiting.coordinate()
-        if self._holds and len(self._open) < UNDECIDED_MAX:
-            self._holds = False
-            admission.connection.resume()
+        if self._is_full and len(self._open) < UNDECIDED_MAX:
+            self._is_full = False
+            if self._held is None:
+                admission.connection.resume()
+        for holder in holders:
+            self._share.give_back(holder)
+
+    def go_on(self) -> None:
+        """Its holder has room again."""
+        held, self._held = self._held, None
+        if held is not None and not self._is_full:
+            held.resume()

@@ -93,7 +93,7 @@ class Connection:
         self.transactions, self.expiry_scopes = OpenTransactions(), ExpiryScopes()
         held, most = gateway.held.open_account(self), limits.write_buffer_bytes
         self.write_pressure = WritePressure(self.engine, most, held, self.consuming, self.transactions)
-        self.undecided, self.liveness = UndecidedAttaches(), Liveness(gateway.clock)
+        self.undecided, self.liveness = UndecidedAttaches(gateway.attach_share), Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
         self.waiting = False  # for the realm, before the next fact is carried out: then nothing more is to be read
         self._held = 0  # octets that came meanwhile
