@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
 from contextlib import suppress
@@ -31,6 +31,7 @@ from native_backend.log.retry import Retries
 
 T = TypeVar("T")
 IN_SYNC = "min.insync.replicas"
+_SPREAD = 3  # replicas
 RECORD_BYTES = "max.message.bytes"
 _CLEAN = {"unclean.leader.election.enable": "false"}  # said, whatever the cluster's default is
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1", **_CLEAN}
@@ -55,11 +56,12 @@ class AdminCalls:
         self._worker = ThreadPoolExecutor(1, "kafka-admin")
 
     def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
-        wanted = {
+        configs = {spec.name: COMPACTED if spec.compacted else KEPT for spec in specs}
+        wanted: dict[str, dict[str, Any]] = {
             spec.name: {
                 "num_partitions": spec.partitions,
                 "replication_factor": -1,
-                "configs": COMPACTED if spec.compacted else KEPT,
+                "configs": configs[spec.name],
             }
             for spec in specs
         }
@@ -67,6 +69,8 @@ class AdminCalls:
         def create(admin: KafkaAdminClient) -> list[Topic]:
             missing = {name: wanted[name] for name in wanted.keys() - _describe(admin, list(wanted)).keys()}
             if missing:
+                for name in _on_one_broker(admin.create_topics(missing, validate_only=True, raise_errors=False)):
+                    missing[name] = missing[name] | {"configs": {**configs[name], IN_SYNC: "2"}}
                 for answer in admin.create_topics(missing, raise_errors=False)["topics"]:
                     if answer["error_code"] not in (0, kafka_errors.TopicAlreadyExistsError.errno):
                         raise kafka_errors.for_code(answer["error_code"])(answer["error_message"])
@@ -225,6 +229,17 @@ def _code_of(error: BaseException) -> str | None:
     """An unknown topic is not asked for again: the metadata has been read anew by then."""
     code = control_code(error) if isinstance(error, kafka_errors.KafkaError) else None
     return str(KafkaError(code).name()) if code is not None and is_retriable(code) else None
+
+
+def _on_one_broker(validated: Mapping[str, Any]) -> Iterator[str]:
+    """The topics that would have three replicas, or more, of which one is enough to answer what is published: two are
+    as good as free. With two replicas, a broker that is down would stop the topic. `validated`: what the cluster says
+    of a creation that it was not asked to carry out; of what we may not know it says nothing."""
+    for topic in validated["topics"]:
+        setting = (topic.get("configs") or {}).get(IN_SYNC) or {}
+        enough, replicas = setting.get("value"), topic.get("replication_factor", -1)
+        if topic["error_code"] == 0 and replicas >= _SPREAD and enough is not None and int(enough) < 2:
+            yield str(topic["name"])
 
 
 def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:

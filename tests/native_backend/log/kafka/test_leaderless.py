@@ -85,3 +85,26 @@ def is_made(log: KafkaLog, name: str) -> bool:
         assert error.failure.cause == "unavailable", error
         return False
     return True
+
+
+def test_two_brokers_have_what_is_stored_though_the_cluster_wants_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "extra.properties").write_text("min.insync.replicas=1\n")
+    monkeypatch.setenv("KAFKA_EXTRA", str(tmp_path / "extra.properties"))
+    brokers = start_cluster(tmp_path)
+    addresses = [broker.bootstrap for broker in brokers]
+    admin, log = KafkaAdminClient(bootstrap_servers=addresses), KafkaLog(",".join(addresses), {})
+
+    def enough(name: str) -> str:
+        return log.control.inspect([name]).topics[name].settings["min.insync.replicas"]
+
+    try:
+        admin.create_topics({"by-default": {"num_partitions": 1, "replication_factor": 3}}, wait_for_metadata=True)
+        log.control.create_topics([TopicSpec("ours"), TopicSpec("states", compacted=True)])
+        assert (enough("by-default"), enough("ours"), enough("states")) == ("1", "2", "2")
+    finally:
+        log.close()
+        admin.close()
+        for broker in brokers:
+            broker.stop()
