@@ -79,7 +79,7 @@ def test_many_connections_of_one_holder_share_and_others_do_not_wait() -> None:
         for client in clients:
             if client.open:
                 client.decide()
-                most = max(most, sum(len(each.open) for each in clients))
+                most = max(most, sum(len(peer.open) for peer in clients))
     assert most == begun
     assert [client.begun for client in clients] == [40] * 50 and not any(client.waiting for client in clients)
 
