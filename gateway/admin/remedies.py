@@ -55,6 +55,8 @@ OF_FAULTS: Final[Mapping[str, str]] = {
     " limits.share_percent says how much of limits.links one user or address may have",
     "too-many-nodes": "let the application delete temporary queues that it does not use, or raise"
     " limits.temporary_nodes; limits.share_percent says how much of it one user or address may have",
+    "too-many-durables": "let the application unsubscribe durables that it does not use (realmgate durable list,"
+    " durable delete), or raise limits.durables; limits.share_percent says how much of it one user may have",
     "too-much-unfinished": "let the application send fewer large messages at a time, or raise limits.held_bytes and"
     " limits.held_bytes_per_connection",
     "too-much-held": "let the application read and settle what it is given, or raise limits.held_bytes",

@@ -15,6 +15,7 @@ from gateway.amqp.link_ends import Outgoing
 from gateway.amqp.link_owner import LinkOwner
 from gateway.attach.anonymous_relay import RelayLink
 from gateway.attach.attaching_peer import AttachingPeer
+from gateway.attach.link_limits import subscription_limit_fault
 from gateway.attach.recalled_link import RecalledLink
 from gateway.attach.refusal_words import BY_NATIVE, NAME_IN_USE, OWNED
 from gateway.attach.refused_attaches import tell_ended, tell_refused
@@ -227,16 +228,16 @@ class Admission(LinkOwner):
         if words:
             self._refuse(self._attached("in-use", "attach"), "in-use", "", words)
             return
-        if self.terminus.filters.no_local and not self._gateway.mark_origin(self.connection.container):
-            detail = f"at most {self._gateway.limits.no_local_containers} containers may use no-local filters"
-            self.connection.fault("too-many-containers", detail, self.link)
-            return
         if mode == "durable":
             terms = asked_terms(self.terminus, subscription)
             all_containers = self.terminus.all_containers and terms.shared
             sharing = self.terminus.sharing == "shared", all_containers
             names = durable_name(subscriber(self.connection.container, self.link.name, *sharing), terms.volatile)
             self._held = durable_source(self.terminus.asked, terms, all_containers)
+        full = subscription_limit_fault(self.connection, self.terminus, node.name, names)
+        if full is not None:
+            self.connection.fault(*full, self.link)
+            return
         self._request = Subscribe(
             node,
             mode,

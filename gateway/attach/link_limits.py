@@ -1,9 +1,13 @@
-"""How many links there may be: of one session, of one holder, of all connections."""
+"""How many links there may be: of one session, of one holder, of all connections; and what a subscription may have
+made: marks of containers, durables."""
 
 from __future__ import annotations
 
 from gateway.amqp.link_ends import Link
+from gateway.terminus.termini import Terminus
 from gateway.transactions.open_transactions import TransactingPeer
+from native_backend.access.durable_owner import owner_of
+from native_backend.nodes.durable import DurableName
 
 
 def link_limit_fault(connection: TransactingPeer, link: Link) -> tuple[str, str] | None:
@@ -14,3 +18,16 @@ def link_limit_fault(connection: TransactingPeer, link: Link) -> tuple[str, str]
     if connection.engine.links_on(link.session) > per_session:
         full = f"at most {per_session} a session"
     return ("too-many-links", full) if full else None
+
+
+def subscription_limit_fault(
+    connection: TransactingPeer, terminus: Terminus, node: str, names: DurableName | None
+) -> tuple[str, str] | None:
+    """The same of a subscription. `names`: of its durable."""
+    gateway = connection.gateway
+    if names is not None and (full := gateway.durable_share.refusal(node, names, owner_of(connection.subject))):
+        return "too-many-durables", full
+    if terminus.filters.no_local and not gateway.mark_origin(connection.container):
+        most = gateway.limits.no_local_containers
+        return "too-many-containers", f"at most {most} containers may use no-local filters"
+    return None

@@ -19,6 +19,7 @@ from gateway.links.message_to_event import MessageToEvent, conversion
 from gateway.links.publishers import Publishers
 from gateway.quotas.arrivals import Arrivals
 from gateway.quotas.attach_share import AttachShare
+from gateway.quotas.durable_share import DurableShare
 from gateway.quotas.held_bytes import HeldBytes
 from gateway.quotas.shares import Shares
 from gateway.quotas.waiting_bytes import WaitingBytes
@@ -66,6 +67,7 @@ class Shared:
         self.waiting_bytes = WaitingBytes(self.shares.in_flight_bytes, self.notices)
         self.arrivals = Arrivals(self.limits, clock, self.notices)
         self.attach_share = AttachShare()
+        self.durable_share = DurableShare(self.shares.durables, realm.durables, clock)
         self.publishers: Publishers[Any] = Publishers()
         self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited
         self.transactions_ended: Counter[str] = Counter()  # by `transaction.ENDS`

@@ -51,6 +51,10 @@ class SharedLimit:
         if not self._held[holder]:
             del self._held[holder]
 
+    def recount(self, held: Counter[str]) -> None:
+        """What each has, counted elsewhere."""
+        self._held, self.used = held, held.total()
+
     def give_back(self, holder: str) -> None:
         self.take(holder, -1)
 
@@ -93,3 +97,4 @@ class Shares:
         )
         self.in_flight_bytes = SharedLimit("in_flight_bytes", "octets in flight", limits.in_flight_bytes, percent)
         self.temporary_nodes = SharedLimit("temporary_nodes", "temporary nodes", limits.temporary_nodes, percent)
+        self.durables = SharedLimit("durables", "durables", limits.durables, percent)

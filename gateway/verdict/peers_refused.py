@@ -19,6 +19,7 @@ _TOO_MANY: Final = {
     "too-many-connections": "connections",
     "too-many-links": "links",
     "too-many-nodes": "temporary queues",
+    "too-many-durables": "durables",
 }
 _REFUSALS: Final = ("denied", "login-failed", "node-unknown")
 

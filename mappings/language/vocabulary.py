@@ -265,6 +265,7 @@ FAULT = TableWords(
             "container-taken-over",
             "too-many-links",
             "too-many-nodes",
+            "too-many-durables",
             "invalid-terminus",
             "idle",
             "idle-time-out-not-kept",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.kit.wire import frames
 from tests.kit.wire.conversation import Conversation
 from tests.kit.wire.frames import Seen
 from tests.kit.wire.peer import Peer
+from tests.wire.conftest import serve
 
 TABLES = {profile: load_tables(profile=profile) for profile in ("extended", "um-9.12")}
 
@@ -349,3 +351,24 @@ def test_what_was_acknowledged_before_the_link_was_closed_is_answered(gateway: G
         peer.settle(numbers, frames.state("accepted"), settled=True)
         end(peer, closed=True)
         assert count(gateway, node) == 0
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """Four durables at most, of which peers without a login have three."""
+    yield from serve(tmp_path_factory, limits={"durables": 4}, nodes={"create_on_attach": ["*"]})
+
+
+def test_one_durable_too_many_is_refused_and_those_that_are_there_go_on(few: GatewayProcess) -> None:
+    channel = made(few, "few")
+    with Peer(few.port, "client") as peer:
+        for number in range(3):
+            peer.consumer(durable(channel), handle=number, name=f"sub-{number}")
+        assert attach(peer, durable(channel), 3, "sub-3") == "amqp:resource-limit-exceeded"
+        peer.consumer(frames.source(channel), handle=4, name="plain")
+        end(peer, 0)
+        peer.consumer(durable(channel), handle=0, name="sub-0")
+    few.command("durable", "delete", channel, "client:sub-1", "--yes")
+    with Peer(few.port, "client") as peer:
+        peer.consumer(durable(channel), handle=3, name="sub-3")
+    assert count(few, channel) == 3
