@@ -82,25 +82,25 @@ class Admission(LinkOwner):
         if not self._recalls and self.connection.link_names.held_durable(self.connection, self.link):
             self._refuse(self._attached("already-subscribed", "attach"), "already-subscribed", "")
             return
-        self.connection.undecided.add(self)
+        nodes, is_dynamic = self._gateway.shares.temporary_nodes, self.terminus.address == "dynamic"
         if self._names_node:
             self._gateway.realm.find_node(self.terminus.node, self)
-            return
-        full = self._gateway.shares.temporary_nodes.refusal(self.connection.holder)
-        if self.terminus.address == "dynamic" and full:
+        elif is_dynamic and (full := nodes.refusal(self.connection.holder)):
             self.connection.fault("too-many-nodes", full, self.link)
         else:
             self._decide(None)
-        self._note_decided()
+        if (self._names_node or self._recalls or is_dynamic) and self.link.owner is self and self.link.alive:
+            self.connection.undecided.add(self)
 
     def answered(self, answer: Answer) -> None:
         """The realm has answered; the link may have gone meanwhile."""
-        self._hear(answer)
-        self._note_decided()
-
-    def _note_decided(self) -> None:
-        if self.link.owner is not self or not self.link.alive:
-            self.connection.undecided.discard(self)
+        is_decided = True  # also where we are wrong, and its connection ends
+        try:
+            self._hear(answer)
+            is_decided = self.link.owner is not self or not self.link.alive
+        finally:
+            if is_decided:
+                self.connection.undecided.discard(self)
 
     def _hear(self, answer: Answer) -> None:
         if isinstance(answer, NodeFound) and self._made is not None:

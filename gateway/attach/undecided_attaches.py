@@ -38,31 +38,27 @@ class Holding(Protocol):
 class Attaching(Protocol):
     """An attach that is not decided yet."""
 
-    @property
-    def connection(self) -> Holding: ...
-
     def coordinate(self) -> None:
         """It is a control link's, and every attach before it is decided."""
 
 
 class UndecidedAttaches:
-    """At most `UNDECIDED_MAX`, and fewer where its holder has its share of all."""
+    """Of one connection: at most `UNDECIDED_MAX` that the realm is asked about, and fewer where its holder has its
+    share of all."""
 
-    def __init__(self, share: AttachShare) -> None:
-        self._share = share
+    def __init__(self, connection: Holding, share: AttachShare[UndecidedAttaches]) -> None:
+        self.connection, self._share = connection, share
         self._open: dict[Attaching, str] = {}  # by whom it is held: a login does not change that
         self._waiting: dict[Attaching, set[Attaching]] = {}  # a control link's: what it still waits for
-        self._is_full = False
-        self._held: Holding | None = None  # it waits for attaches of other connections
+        self._is_full = self._is_held = False  # it waits for these; or for those of other connections
 
     def add(self, admission: Attaching) -> None:
-        connection = admission.connection
-        self._open[admission] = connection.holder
-        if not self._share.take(connection.holder, self):
-            self._held = connection
+        """The realm is asked about it."""
+        holder = self._open[admission] = self.connection.holder
+        self._is_held |= not self._share.take(holder, self)
         self._is_full = len(self._open) >= UNDECIDED_MAX
-        if self._is_full or self._held is not None:
-            connection.wait()
+        if self._is_full or self._is_held:
+            self.connection.wait()
 
     def must_wait(self, admission: Attaching) -> bool:
         """It is a control link's, and others came before it; then `coordinate` is called when they are decided."""
@@ -73,23 +69,22 @@ class UndecidedAttaches:
 
     def discard(self, admission: Attaching) -> None:
         """It is decided. What the realm was asked for is answered even when the link has gone meanwhile."""
-        holders = [self._open.pop(admission)] if admission in self._open else []
+        if admission in self._open:
+            self._share.give_back(self._open.pop(admission))
         for waiting, before in list(self._waiting.items()):
             before.discard(admission)
             if not before:
                 del self._waiting[waiting]
-                if waiting in self._open:
-                    holders.append(self._open.pop(waiting))
                 waiting.coordinate()
         if self._is_full and len(self._open) < UNDECIDED_MAX:
             self._is_full = False
-            if self._held is None:
-                admission.connection.resume()
-        for holder in holders:
-            self._share.give_back(holder)
+            self._resume()
 
     def go_on(self) -> None:
         """Its holder has room again."""
-        held, self._held = self._held, None
-        if held is not None and not self._is_full:
-            held.resume()
+        self._is_held = False
+        self._resume()
+
+    def _resume(self) -> None:
+        if not self._is_full and not self._is_held:
+            self.connection.resume()

@@ -66,7 +66,7 @@ class Shared:
         self.notices = Notices(clock)
         self.waiting_bytes = WaitingBytes(self.shares.in_flight_bytes, self.notices)
         self.arrivals = Arrivals(self.limits, clock, self.notices)
-        self.attach_share = AttachShare()
+        self.attach_share: AttachShare[Any] = AttachShare()
         self.durable_share = DurableShare(self.shares.durables, realm.durables, clock)
         self.publishers: Publishers[Any] = Publishers()
         self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited

@@ -1,6 +1,6 @@
 """How many durables a user may make: each stays in the memory of the gateway and in the realm, with or without links.
 
-Whoever made one has it in its share (`gateway.quotas.shares`) until it is deleted; peers without a login are one
+A user who made one has it in its share (`gateway.quotas.shares`) until it is deleted; peers without a login are one
 holder. The realm knows all durables, so they are counted there anew: once a second while new ones are made, and at
 once, but not ten times a second, before one is refused. An attach to a durable that is there makes none. Seconds.
 """
@@ -15,7 +15,7 @@ from gateway.quotas.shares import SharedLimit
 from native_backend.clock import Clock
 from native_backend.nodes.durable import QUEUE, Durable, DurableName
 
-NOBODY: Final = "peers without a login"
+NO_LOGIN: Final = "peers without a login"
 _COUNTED_S: Final = 1.0
 _REFUSED_S: Final = 0.1
 
@@ -31,7 +31,7 @@ class DurableShare:
     def refusal(self, node: str, name: DurableName, user: str) -> str:
         """Why an attach to a durable of that name would make one too many, and what to do; empty: it does not, and is
         counted. `user`: empty without a login."""
-        holder = f"user {user}" if user else NOBODY
+        holder = f"user {user}" if user else NO_LOGIN
         self._count(_COUNTED_S)
         if self._is_there(node, name):
             return ""
@@ -55,4 +55,4 @@ class DurableShare:
         self._counted_s = now_s
         made = [durable for durable in self._durables() if durable.name != QUEUE]
         self._known = {(durable.node, durable.name) for durable in made}
-        self._limit.recount(Counter(f"user {durable.owner}" if durable.owner else NOBODY for durable in made))
+        self._limit.recount(Counter(f"user {durable.owner}" if durable.owner else NO_LOGIN for durable in made))

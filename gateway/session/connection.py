@@ -88,15 +88,14 @@ class Connection:
         self.container = self.holder = self.address = ""  # the address is its peer's
         self.subject = ANONYMOUS
         self.opened = self.closing = self.at_fault = False  # `at_fault`: it ends for what its peer did
-        self.messages = 0  # received so far
+        self.messages = self._held = 0  # received so far; octets that came while it waited
         self.consuming: dict[ConsumingLink, None] = {}  # in the order of attaching
         self.transactions, self.expiry_scopes = OpenTransactions(), ExpiryScopes()
         held, most = gateway.held.open_account(self), limits.write_buffer_bytes
         self.write_pressure = WritePressure(self.engine, most, held, self.consuming, self.transactions)
-        self.undecided, self.liveness = UndecidedAttaches(gateway.attach_share), Liveness(gateway.clock)
+        self.undecided, self.liveness = UndecidedAttaches(self, gateway.attach_share), Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
-        self.waiting = False  # for the realm, before the next fact is carried out: then nothing more is to be read
-        self._held = 0  # octets that came meanwhile
+        self.waiting = self._is_busy = False  # it waits for the realm: nothing more is read; it carries facts out
 
     def receive(self, data: bytes | memoryview, effort_max: int = 0) -> bool:
         """One turn. False: there was no more in it than a heartbeat, or a part of something. With `effort_max` it may
@@ -115,11 +114,12 @@ class Connection:
         return bool(facts)
 
     def _carry_out(self, facts: list[Fact]) -> None:
-        on: Any = _ON
+        on, self._is_busy = _ON, True
         self._unprocessed = unprocessed = facts[::-1] + self._unprocessed if self.waiting else facts[::-1]
         while unprocessed and not self.waiting:
             fact = unprocessed.pop()
             on[type(fact)](self, fact)
+        self._is_busy = False
 
     def wait(self) -> None:
         """Carry nothing more out until `resume`: what follows must not overtake what waits for the realm."""
@@ -127,10 +127,10 @@ class Connection:
 
     def resume(self) -> None:
         if self.waiting:
-            self.waiting = False
-            self.gateway.waiting_bytes.release(self.holder, self._held)
-            self._held, unprocessed, self._unprocessed = 0, self._unprocessed, []
-            self._carry_out(unprocessed[::-1])
+            self.waiting, held, self._held = False, self._held, 0
+            self.gateway.waiting_bytes.release(self.holder, held)
+            if not self._is_busy:  # else what waits is carried out there
+                self._carry_out(self._unprocessed[::-1])
             self.touch()
 
     def tick(self, now_s: float) -> None:
@@ -382,7 +382,7 @@ class Connection:
         self.engine.free()
 
 
-_ON = {
+_ON: Any = {
     Transfers: Connection._on_transfers,
     Dispositions: Connection._on_dispositions,
     Flowed: Connection._on_flowed,

@@ -59,6 +59,7 @@ class Gateway(Shared):
         self._left_over = False  # the first of `ready` did not have their turn in the last one
         self._steps = Steps(
             Step("answers of the realm", self._take_answers),
+            Step("attaches that waited", self._resume_attaching),
             Step("publishers of deleted nodes", self._end_publishers),
             Step("events to links", self._dispatch),
             Step("temporary nodes", self._advance_lifetimes),
@@ -161,6 +162,13 @@ class Gateway(Shared):
                 answer.owner.answered(answer)
             except Exception:
                 self._broke(answer.owner, "an answer of the realm could not be processed")
+
+    def _resume_attaching(self) -> None:
+        for attaches in self.attach_share.ready():
+            try:
+                attaches.go_on()
+            except Exception:
+                self._broke(attaches, "a connection that waited for its attaches could not go on")
 
     def _end_publishers(self) -> None:
         if not self.publishers.deleted:

@@ -5,8 +5,9 @@ on; a newer one only makes recovery shorter. `closed` 0: a process had the durab
 events at or above `position` may have been given to a link since.
 
 A snapshot is a *set* of parts, of one where one record can hold it. Each part names its set and how many parts that
-has, and every set has keys of its own: a set that was torn by a kill is seen to be torn, and the one before it is still
-there; and what a process writes that was stopped meanwhile, and owns the realm no more, replaces nothing.
+has. A set of several parts has keys of its own: one that was torn by a kill is seen to be torn, and the one before it
+is still there. Of one part every run has one, which replaces itself; so what a process writes that was stopped
+meanwhile, and owns the realm no more, replaces nothing of its successor's.
 Records: docs/records.md "State snapshot" (version 2; version 1 is read: it has one part, and counts by EID).
 Errors: `UnknownVersion`.
 """
@@ -79,7 +80,7 @@ def snapshot_key(store: int, durable: str) -> bytes:
 
 
 def encode_snapshot(frozen: StateCopy, name: str, record_bytes: int) -> list[tuple[bytes, bytes]]:
-    """Key and value of each part; `name` is the set's, like no other's."""
+    """Key and value of each part; `name` is the set's, RUN:N, like no other's."""
     state = frozen.state
     digits = len(str(state.position))
     room = max(1, (record_bytes - 500 - len(frozen.node) - len(frozen.durable)) // (2 * digits + 20))
@@ -88,6 +89,7 @@ def encode_snapshot(frozen: StateCopy, name: str, record_bytes: int) -> list[tup
     delayed = list(state.delayed)
     before_delayed = len(acked) + len(failed)
     count = max(1, -(-(before_delayed + len(delayed)) // room))
+    name = name if count > 1 else name.rpartition(":")[0]
     parts = []
     for part in range(count):
         begin, end = part * room, (part + 1) * room

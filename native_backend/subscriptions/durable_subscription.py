@@ -36,6 +36,7 @@ class DurableSubscription(Subscription):
         if not self._open or self._lost is not None or count_max <= 0 or bytes_max <= 0:
             return None
         if not self._context.gives:
+            self.looking = True  # what there is was not looked at: a drain is not over
             return None
         if self._selecting is None:
             delivered = self._dispatch.take(self, count_max, bytes_max)

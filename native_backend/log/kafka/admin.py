@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
 from contextlib import suppress
@@ -32,6 +32,7 @@ from native_backend.log.retry import Retries
 T = TypeVar("T")
 IN_SYNC = "min.insync.replicas"
 _SPREAD = 3  # replicas
+_VALID_S = 300.0
 RECORD_BYTES = "max.message.bytes"
 _CLEAN = {"unclean.leader.election.enable": "false"}  # said, whatever the cluster's default is
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1", **_CLEAN}
@@ -53,6 +54,7 @@ class AdminCalls:
         self._retries = retries
         self._reach = reach
         self._admin: KafkaAdminClient | None = None
+        self._validated_s, self._is_on_one = float("-inf"), False
         self._worker = ThreadPoolExecutor(1, "kafka-admin")
 
     def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
@@ -69,8 +71,10 @@ class AdminCalls:
         def create(admin: KafkaAdminClient) -> list[Topic]:
             missing = {name: wanted[name] for name in wanted.keys() - _describe(admin, list(wanted)).keys()}
             if missing:
-                for name in _on_one_broker(admin.create_topics(missing, validate_only=True, raise_errors=False)):
-                    missing[name] = missing[name] | {"configs": {**configs[name], IN_SYNC: "2"}}
+                if self._wants_two(admin, missing):
+                    missing = {
+                        name: {**topic, "configs": {**configs[name], IN_SYNC: "2"}} for name, topic in missing.items()
+                    }
                 for answer in admin.create_topics(missing, raise_errors=False)["topics"]:
                     if answer["error_code"] not in (0, kafka_errors.TopicAlreadyExistsError.errno):
                         raise kafka_errors.for_code(answer["error_code"])(answer["error_message"])
@@ -78,6 +82,18 @@ class AdminCalls:
 
         topics = {topic.name: topic for topic in self._call(create, deadline_s)}
         return [topics[spec.name] for spec in specs]
+
+    def _wants_two(self, admin: KafkaAdminClient, topics: dict[str, dict[str, Any]]) -> bool:
+        """Whether the cluster would make three replicas, or more, of which one is enough to answer what is published:
+        two are as good as free. With two replicas, a broker that is down would stop the topic. The cluster is asked
+        now and then for a creation that it is not to carry out; of what we may not know it says nothing."""
+        now_s = time.monotonic()
+        if now_s - self._validated_s >= _VALID_S:
+            validated = admin.create_topics(topics, validate_only=True, raise_errors=False)["topics"]
+            answers = [topic for topic in validated if topic["error_code"] == 0]
+            self._is_on_one = any(map(_is_on_one_broker, answers))
+            self._validated_s = now_s if answers else float("-inf")
+        return self._is_on_one
 
     def grow_topic(self, name: str, partitions: int, deadline_s: float = 10.0) -> None:
         def grow(admin: KafkaAdminClient) -> None:
@@ -231,15 +247,10 @@ def _code_of(error: BaseException) -> str | None:
     return str(KafkaError(code).name()) if code is not None and is_retriable(code) else None
 
 
-def _on_one_broker(validated: Mapping[str, Any]) -> Iterator[str]:
-    """The topics that would have three replicas, or more, of which one is enough to answer what is published: two are
-    as good as free. With two replicas, a broker that is down would stop the topic. `validated`: what the cluster says
-    of a creation that it was not asked to carry out; of what we may not know it says nothing."""
-    for topic in validated["topics"]:
-        setting = (topic.get("configs") or {}).get(IN_SYNC) or {}
-        enough, replicas = setting.get("value"), topic.get("replication_factor", -1)
-        if topic["error_code"] == 0 and replicas >= _SPREAD and enough is not None and int(enough) < 2:
-            yield str(topic["name"])
+def _is_on_one_broker(topic: Mapping[str, Any]) -> bool:
+    setting = (topic.get("configs") or {}).get(IN_SYNC) or {}
+    enough, replicas = setting.get("value"), topic.get("replication_factor", -1)
+    return bool(replicas >= _SPREAD and enough is not None and int(enough) < 2)
 
 
 def _describe(admin: KafkaAdminClient, names: list[str] | None) -> dict[str, Topic]:

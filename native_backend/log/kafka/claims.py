@@ -24,6 +24,8 @@ class Claims:
         self._lock, self._is_closed = threading.Lock(), False
 
     def claim(self, shard: str, deadline_s: float) -> None:
+        if self._is_closed:  # it would fence who owns the shard now
+            raise LogError(Failure("unavailable", "the log is closed"))
         deadline = time.monotonic() + deadline_s
         held = self._transactions.pop(shard, None)
         if held is not None:

@@ -22,6 +22,7 @@ from native_backend.log.retry import Retries
 CONSUME_MAX = 5000
 REACH_S = 2.0  # for one question, until it is asked again
 _UNREACHED = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
+_CLOSED = Failure("unavailable", "the log is closed")
 Answered = Callable[[KafkaError | None, Message], None]
 
 
@@ -33,7 +34,7 @@ class RangeReader:
         self._retries = retries
         self._login_errors = login_errors
         self._consumer: Consumer | None = None
-        self._lock = threading.Lock()
+        self._lock, self._is_closed = threading.Lock(), False
 
     def bounds(self, topic: str, partition: int, deadline_s: float) -> tuple[int, int]:
         """Of a read-committed consumer, the high watermark is the last stable offset."""
@@ -62,6 +63,7 @@ class RangeReader:
 
     def close(self) -> None:
         with self._lock:
+            self._is_closed = True
             self._drop()
 
     def _reached(self, consumer: Consumer, deadline: float) -> Consumer:
@@ -116,6 +118,8 @@ class RangeReader:
         if not self._lock.acquire(timeout=max(deadline_s, 0.0)):
             raise LogError(Failure("unavailable", "another read has not ended yet"))
         try:
+            if self._is_closed:
+                raise LogError(_CLOSED)
             if self._consumer is None:
                 self._consumer = self._reached(self._make(), time.monotonic() + deadline_s)
             yield self._consumer
@@ -140,7 +144,7 @@ class SyncProducer:
     def __init__(self, make: Callable[[], Producer]) -> None:
         self._make = make
         self._producer: Producer | None = None
-        self._lock = threading.Lock()
+        self._lock, self._is_closed = threading.Lock(), False
 
     def put(self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline_s: float) -> list[int]:
         deadline = time.monotonic() + deadline_s
@@ -155,11 +159,14 @@ class SyncProducer:
 
     def close(self) -> None:
         with self._lock:
+            self._is_closed = True
             if self._producer is not None:
                 discard(self._producer)
                 self._producer = None
 
     def _put(self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline: float) -> list[int]:
+        if self._is_closed:
+            raise LogError(_CLOSED)
         if self._producer is None:
             self._producer = self._make()
         answers: dict[int, tuple[KafkaError | None, Message]] = {}  # by record: they come in any order

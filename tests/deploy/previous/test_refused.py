@@ -62,6 +62,7 @@ def test_a_topic_that_became_shorter_gives_the_earlier_release_all_that_was_stor
         new.kill()
 
         key, later = snapshot(log)
+        log.control.put("um.state", key, None)
         log.control.put("um.state", *earlier)
         old.launch()
         assert old.await_exit() == 2

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -16,15 +17,16 @@ from tests.kit.wire.peer import Peer
 from tests.kit.wire.scripted_gateway import ScriptedGateway
 from tests.kit.wire.scripted_realm import ScriptedRealm
 
+BROKEN = "broken"
+
 
 class Client:
     """A connection that attaches as long as it is read."""
 
-    def __init__(self, share: AttachShare, holder: str) -> None:
+    def __init__(self, share: AttachShare[UndecidedAttaches], holder: str) -> None:
         self.holder, self.waiting, self.begun = holder, False, 0
-        self.undecided = UndecidedAttaches(share)
+        self.undecided = UndecidedAttaches(self, share)
         self.open: list[Attach] = []
-        self._is_busy = False
 
     def wait(self) -> None:
         self.waiting = True
@@ -34,25 +36,23 @@ class Client:
         self.attach()
 
     def attach(self) -> None:
-        if self._is_busy:
-            return
-        self._is_busy = True
         while not self.waiting and self.begun < 40:
             self.begun += 1
-            self.open.append(Attach(self))
+            self.open.append(Attach())
             self.undecided.add(self.open[-1])
-        self._is_busy = False
 
     def decide(self) -> None:
         self.undecided.discard(self.open.pop(0))
 
 
 class Attach:
-    def __init__(self, connection: Client) -> None:
-        self.connection = connection
-
     def coordinate(self) -> None:
         """None of these is a control link's."""
+
+
+def turn(share: AttachShare[UndecidedAttaches]) -> None:
+    for attaches in share.ready():
+        attaches.go_on()
 
 
 def test_one_connection_has_as_many_as_before() -> None:
@@ -64,7 +64,7 @@ def test_one_connection_has_as_many_as_before() -> None:
 
 
 def test_many_connections_of_one_holder_share_and_others_do_not_wait() -> None:
-    share = AttachShare()
+    share = AttachShare[UndecidedAttaches]()
     clients = [Client(share, "ann") for _ in range(50)]
     for client in clients:
         client.attach()
@@ -79,21 +79,22 @@ def test_many_connections_of_one_holder_share_and_others_do_not_wait() -> None:
         for client in clients:
             if client.open:
                 client.decide()
+                turn(share)
                 most = max(most, sum(len(peer.open) for peer in clients))
     assert most == begun
     assert [client.begun for client in clients] == [40] * 50 and not any(client.waiting for client in clients)
 
 
 def test_those_that_wait_go_on_in_their_order() -> None:
-    share = AttachShare()
+    share = AttachShare[UndecidedAttaches]()
     clients = [Client(share, "ann") for _ in range(10)]
     for client in clients:
         client.attach()
     late = [client for client in clients if client.begun == 1]
     assert len(late) >= 5
-    first = clients[0]
     while late[0].begun == 1:
-        first.decide()
+        clients[0].decide()
+        turn(share)
     assert [client.begun for client in late[1:]] == [1] * (len(late) - 1)
 
 
@@ -106,7 +107,8 @@ class LookingUp(ScriptedRealm):
 
     def find_node(self, name: str, owner: object) -> None:
         self.sought.append(name)
-        self.answer("find", NodeFound(owner, super().node(name), "ready", ""))
+        answer: Any = "an answer that no table knows" if name == BROKEN else "ready"
+        self.answer("find", NodeFound(owner, super().node(name), answer, ""))
 
     def node(self, name: str) -> Node:
         return None  # type: ignore[return-value]
@@ -118,23 +120,83 @@ def gateway() -> Iterator[ScriptedGateway]:
         yield gateway
 
 
-def test_the_realm_is_asked_for_a_share_and_in_the_end_for_all(gateway: ScriptedGateway) -> None:
-    realm = gateway.realm
-    assert isinstance(realm, LookingUp)
+@pytest.fixture
+def peers(gateway: ScriptedGateway) -> Iterator[Callable[[int], list[Peer]]]:
+    opened: list[Peer] = []
+
+    def more(count: int) -> list[Peer]:
+        opened.extend(Peer(gateway.port) for _ in range(count))
+        return opened[-count:]
+
+    yield more
+    for peer in opened:
+        peer.close()
+
+
+def realm_of(gateway: ScriptedGateway) -> LookingUp:
+    assert isinstance(gateway.realm, LookingUp)
+    return gateway.realm
+
+
+def until_all_wait(gateway: ScriptedGateway, count: int) -> None:
+    gateway.until(lambda: sum(connection.waiting for connection in gateway.gateway.connections) == count)
+
+
+def test_the_realm_is_asked_for_a_share_and_in_the_end_for_all(
+    gateway: ScriptedGateway, peers: Callable[[int], list[Peer]]
+) -> None:
+    realm = realm_of(gateway)
     realm.holds.add("find")
-    peers = [Peer(gateway.port) for _ in range(10)]
-    try:
-        for number, peer in enumerate(peers):
-            peer.send(*(frames.attach_sender(f"q{number}", at, f"link-{number}-{at}") for at in range(UNDECIDED_MAX)))
-        gateway.until(lambda: len(gateway.gateway.connections) == 10 and len(realm.sought) >= HOLDER_MAX)
-        for _ in range(20):
-            gateway.do(lambda: None)
-        assert len(realm.sought) <= HOLDER_MAX + 10
-        gateway.do(realm.release)
-        for peer in peers:
-            for _ in range(UNDECIDED_MAX):
-                peer.expect("attach")
-        assert len(realm.sought) == 10 * UNDECIDED_MAX
-    finally:
-        for peer in peers:
-            peer.close()
+    clients = peers(10)
+    for number, peer in enumerate(clients):
+        peer.send(*(frames.attach_sender(f"q{number}", at, f"link-{number}-{at}") for at in range(UNDECIDED_MAX)))
+    until_all_wait(gateway, 10)
+    assert HOLDER_MAX <= len(realm.sought) <= HOLDER_MAX + 10
+    gateway.do(realm.release)
+    for peer in clients:
+        for _ in range(UNDECIDED_MAX):
+            peer.expect("attach")
+    assert len(realm.sought) == 10 * UNDECIDED_MAX
+
+
+def test_what_asks_the_realm_nothing_counts_for_nothing_and_is_carried_out_once(
+    gateway: ScriptedGateway, peers: Callable[[int], list[Peer]]
+) -> None:
+    """A relay is confirmed at once. As the last one that a connection may have undecided it was counted, decided, and
+    what came behind it carried out twice."""
+    realm = realm_of(gateway)
+    realm.holds.add("find")
+    [peer] = peers(1)
+    peer.send(*(frames.attach_sender("q", at, f"link-{at}") for at in range(UNDECIDED_MAX - 1)))
+    gateway.until(lambda: len(realm.sought) == UNDECIDED_MAX - 1)
+    relay = frames.attach_sender(frames.target(None), 50, "relay")
+    peer.send(relay + frames.transfer(0, frames.message_to("q"), 50))
+    gateway.until(lambda: len(realm.sought) == UNDECIDED_MAX)  # the message's node, too
+    gateway.do(realm.release)
+    gateway.until(lambda: len(gateway.stored("q")) > 0)
+    for _ in range(20):
+        gateway.do(lambda: None)
+    assert len(gateway.stored("q")) == 1
+
+
+def test_many_that_wait_go_on_one_after_another(gateway: ScriptedGateway, peers: Callable[[int], list[Peer]]) -> None:
+    """Each with a control link behind its attach, which waits for that and asks nothing."""
+    realm = realm_of(gateway)
+    realm.holds.add("find")
+    clients = peers(HOLDER_MAX + 100)
+    for peer in clients:
+        peer.send(frames.attach_sender("q", 0, "link"), frames.attach_sender(frames.COORDINATOR, 1, "control"))
+    until_all_wait(gateway, 101)
+    gateway.do(realm.release)
+    for peer in clients:
+        for _ in range(2):
+            peer.expect("attach")
+
+
+def test_an_attach_of_which_we_are_wrong_takes_nothing_for_ever(peers: Callable[[int], list[Peer]]) -> None:
+    for peer in peers(HOLDER_MAX + 1):
+        peer.send(frames.attach_sender(BROKEN, 0, "link"))
+        assert peer.closed()
+    [peer] = peers(1)
+    peer.send(frames.attach_sender("q", 0, "link"))
+    peer.expect("attach")

@@ -1,4 +1,4 @@
-"""How many durables a user may make: those that are there count, whoever made them; an attach to one makes none."""
+"""How many durables a user may make: all that are there count, and an attach to one of them makes none."""
 
 from __future__ import annotations
 

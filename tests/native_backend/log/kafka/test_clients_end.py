@@ -136,4 +136,8 @@ def test_what_comes_when_it_is_closed_makes_no_client(kafka_bootstrap: str, thre
         log.control.project(f"{name}.group", {(name, 0): (2, "")})
     with pytest.raises(LogError, match="unavailable: the log is closed"):
         log.control.claim(name)
+    with pytest.raises(LogError, match="unavailable: the log is closed"):
+        log.control.put(name, b"k", b"v")
+    with pytest.raises(LogError, match="unavailable: the log is closed"):
+        log.control.bounds(name, 0)
     until(lambda: not threads.count(), "the end of its clients")
