@@ -36,6 +36,7 @@ class SnapshotWriter:
         self._stored: Stored = {}
         self._due: dict[Key, None] = {}  # of the round under way, the last first
         self._running = False
+        self._gone: list[tuple[int, str | None]] = []  # deleted while a batch was on its way; None: the whole store
         self._next = context.limits.snapshot_records
         self._sets = 0
 
@@ -119,8 +120,12 @@ class SnapshotWriter:
 
     def forget(self, store: int, durable: str | None = None) -> None:
         """This durable was deleted, or the whole store: delete its snapshots."""
+        if self._running:
+            self._gone.append((store, durable))
         gone = [key for key in self._stored if key[0] == store and durable in (None, key[1])]
-        records = [record for key in gone for record in self._stored.pop(key)[1]]
+        self._erase([record for key in gone for record in self._stored.pop(key)[1]])
+
+    def _erase(self, records: list[bytes]) -> None:
         log, topic = self._context.log, state_topic(self._context.prefix)
         deadline_s = self._context.limits.control_deadline_s
         if records:
@@ -163,11 +168,13 @@ class SnapshotWriter:
         return done
 
     def _written(self, done: Stored | LogError) -> None:
-        self._running = False
+        self._running, gone, self._gone = False, self._gone, []
         if isinstance(done, LogError):
             self._due.clear()
             _warn(done)
         else:
+            late = [key for key in done if (key[0], None) in gone or key in gone]
+            self._erase([record for key in late for record in done.pop(key)[1]])
             self.stored(done)
             if self._due:
                 self._timer.soon()

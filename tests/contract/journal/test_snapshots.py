@@ -224,6 +224,22 @@ def test_what_a_process_writes_that_owns_the_realm_no_more_replaces_nothing(star
     assert by_store(third.consumer(node).receive(10)) == by_store(eids[20:])
 
 
+@SPREAD
+def test_a_durable_that_is_deleted_while_its_snapshot_is_on_its_way_has_none(start: Start) -> None:
+    """It would come back, and the journal from there on be kept for it."""
+    realm = start()
+    node = realm.create("orders")
+    realm.consumer(node)
+    realm.publish(node, bodies(6))
+    snapshots, keys = shard_of(realm.realm).snapshots, [(part.store, "queue") for part in node.parts]
+    snapshots.hurry(keys)
+    for part in node.parts:
+        snapshots.forget(part.store)
+    realm.until(lambda: not context_of(realm.realm).worker.pending, "the snapshots")
+    assert not any(snapshots.covers([key]) for key in keys)
+    assert state_records(realm) == {}
+
+
 def test_a_snapshot_of_the_version_before_is_read_and_one_of_a_later_version_refused(start: Start) -> None:
     realm = start()
     node = realm.create("orders")
