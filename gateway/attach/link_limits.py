@@ -21,11 +21,12 @@ def link_limit_fault(connection: TransactingPeer, link: Link) -> tuple[str, str]
 
 
 def subscription_limit_fault(
-    connection: TransactingPeer, terminus: Terminus, node: str, names: DurableName | None
+    connection: TransactingPeer, terminus: Terminus, node: str, names: DurableName | None, owned: bool
 ) -> tuple[str, str] | None:
-    """The same of a subscription. `names`: of its durable."""
-    gateway = connection.gateway
-    if names is not None and (full := gateway.durable_share.refusal(node, names, owner_of(connection.subject))):
+    """The same of a subscription. `names`: of its durable. `owned`: that belongs to its user, not to the realm."""
+    gateway, moves = connection.gateway, terminus.kind == "channel"  # a topic: as JMS moves it
+    owner = owner_of(connection.subject) if owned else None
+    if names is not None and (full := gateway.durable_share.refusal(node, names, owner, moves=moves)):
         return "too-many-durables", full
     if terminus.filters.no_local and not gateway.mark_origin(connection.container):
         most = gateway.limits.no_local_containers

@@ -66,11 +66,16 @@ class SharedLimit:
         """It may take so many more."""
         return self._held[holder] + count <= self.share(holder)
 
+    def exhausted(self) -> str:
+        """Why there is none more, for any holder, and what to do; empty: there is."""
+        taken = self.used >= self.maximum
+        return f"all {self.maximum} {self._things} are taken; raise limits.{self._name}" if taken else ""
+
     def refusal(self, holder: str) -> str:
         """Why it gets none more, and what to do; empty: it may take one."""
         free = self.maximum - self.used
-        if free <= 0:
-            return f"all {self.maximum} {self._things} are taken; raise limits.{self._name}"
+        if words := self.exhausted():
+            return words
         percent, held = self._percent(), self._held[holder]
         if held * (100 - percent) < free * percent:
             return ""

@@ -351,7 +351,7 @@ class Connection:
         """Every link has gone with its connection."""
         # With an END that waits, the engine knows its links no more.
         ended = [link for fact in self._unprocessed if isinstance(fact, SessionEnded) for link in fact.links]
-        rest = self._unprocessed if self.waiting else []  # else they are carried out yet, and counted
+        rest = [] if self._is_busy else self._unprocessed  # else they are carried out yet, and counted
         uncounted: set[Any] = {fact.link for fact in rest if isinstance(fact, Attached)}
         for link in [*self.engine.links(), *ended]:
             if link.alive:

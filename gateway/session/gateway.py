@@ -37,6 +37,8 @@ from native_backend.state.mistakes import Step, Steps
 
 DISPATCHED_MAX: Final = 4_096
 """Deliveries after which a turn gives out no more: some 20 ms. Heartbeats and what peers say wait that long."""
+RESUMED_MAX: Final = 32
+"""Connections that waited for their attaches and go on in one turn; each has kept a turn's worth."""
 
 
 class Gateway(Shared):
@@ -164,7 +166,10 @@ class Gateway(Shared):
                 self._broke(answer.owner, "an answer of the realm could not be processed")
 
     def _resume_attaching(self) -> None:
-        for attaches in self.attach_share.ready():
+        for _ in range(RESUMED_MAX):
+            attaches = self.attach_share.next()
+            if attaches is None:
+                return
             try:
                 attaches.go_on()
             except Exception:

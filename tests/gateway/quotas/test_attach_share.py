@@ -51,8 +51,9 @@ class Attach:
 
 
 def turn(share: AttachShare[UndecidedAttaches]) -> None:
-    for attaches in share.ready():
+    while (attaches := share.next()) is not None:
         attaches.go_on()
+    assert not share.is_due
 
 
 def test_one_connection_has_as_many_as_before() -> None:
