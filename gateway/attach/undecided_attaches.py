@@ -38,6 +38,9 @@ class Holding(Protocol):
 class Attaching(Protocol):
     """An attach that is not decided yet."""
 
+    @property
+    def connection(self) -> Holding: ...
+
     def coordinate(self) -> None:
         """It is a control link's, and every attach before it is decided."""
 
@@ -46,19 +49,20 @@ class UndecidedAttaches:
     """Of one connection: at most `UNDECIDED_MAX` that the realm is asked about, and fewer where its holder has its
     share of all."""
 
-    def __init__(self, connection: Holding, share: AttachShare[UndecidedAttaches]) -> None:
-        self.connection, self._share = connection, share
+    def __init__(self, share: AttachShare[Holding]) -> None:
+        self._share = share
         self._open: dict[Attaching, str] = {}  # by whom it is held: a login does not change that
         self._waiting: dict[Attaching, set[Attaching]] = {}  # a control link's: what it still waits for
         self._is_full = self._is_held = False  # it waits for these; or for those of other connections
 
     def add(self, admission: Attaching) -> None:
         """The realm is asked about it."""
-        holder = self._open[admission] = self.connection.holder
-        self._is_held |= not self._share.take(holder, self)
+        connection = admission.connection
+        holder = self._open[admission] = connection.holder
+        self._is_held |= not self._share.take(holder, connection)
         self._is_full = len(self._open) >= UNDECIDED_MAX
         if self._is_full or self._is_held:
-            self.connection.wait()
+            connection.wait()
 
     def must_wait(self, admission: Attaching) -> bool:
         """It is a control link's, and others came before it; then `coordinate` is called when they are decided."""
@@ -78,13 +82,13 @@ class UndecidedAttaches:
                 waiting.coordinate()
         if self._is_full and len(self._open) < UNDECIDED_MAX:
             self._is_full = False
-            self._resume()
+            self._resume(admission.connection)
 
-    def go_on(self) -> None:
-        """Its holder has room again."""
+    def go_on(self, connection: Holding) -> None:
+        """Its holder has room again. `connection`: whose these are."""
         self._is_held = False
-        self._resume()
+        self._resume(connection)
 
-    def _resume(self) -> None:
+    def _resume(self, connection: Holding) -> None:
         if not self._is_full and not self._is_held:
-            self.connection.resume()
+            connection.resume()

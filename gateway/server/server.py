@@ -258,9 +258,9 @@ class Server:
             self.gateway.waiting_bytes.join(connection.holder, port)
 
     def _on_broken(self, owner: Any) -> None:
-        """An answer's owner failed: `owner` is an admission, or a batch of a link."""
-        connection = getattr(owner, "connection", None) or getattr(getattr(owner, "link", None), "connection", None)
-        port = self.sockets.get(connection) if connection is not None else None
+        """An answer's owner failed: `owner` is an admission, or a batch of a link; or a connection could not go on."""
+        connection = getattr(owner, "connection", None) or getattr(getattr(owner, "link", None), "connection", owner)
+        port = self.sockets.get(connection) if isinstance(connection, Connection) else None
         if port is not None:
             port.abort()
 

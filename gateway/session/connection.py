@@ -93,7 +93,7 @@ class Connection:
         self.transactions, self.expiry_scopes = OpenTransactions(), ExpiryScopes()
         held, most = gateway.held.open_account(self), limits.write_buffer_bytes
         self.write_pressure = WritePressure(self.engine, most, held, self.consuming, self.transactions)
-        self.undecided, self.liveness = UndecidedAttaches(self, gateway.attach_share), Liveness(gateway.clock)
+        self.undecided, self.liveness = UndecidedAttaches(gateway.attach_share), Liveness(gateway.clock)
         self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
         self.waiting = self._is_busy = False  # it waits for the realm: nothing more is read; it carries facts out
 

@@ -167,13 +167,13 @@ class Gateway(Shared):
 
     def _resume_attaching(self) -> None:
         for _ in range(RESUMED_MAX):
-            attaches = self.attach_share.next()
-            if attaches is None:
+            connection = self.attach_share.next()
+            if connection is None:
                 return
             try:
-                attaches.go_on()
+                connection.undecided.go_on(connection)
             except Exception:
-                self._broke(attaches, "a connection that waited for its attaches could not go on")
+                self._broke(connection, "a connection that waited for its attaches could not go on")
 
     def _end_publishers(self) -> None:
         if not self.publishers.deleted:

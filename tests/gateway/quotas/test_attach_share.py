@@ -23,9 +23,9 @@ BROKEN = "broken"
 class Client:
     """A connection that attaches as long as it is read."""
 
-    def __init__(self, share: AttachShare[UndecidedAttaches], holder: str) -> None:
+    def __init__(self, share: AttachShare[Any], holder: str) -> None:
         self.holder, self.waiting, self.begun = holder, False, 0
-        self.undecided = UndecidedAttaches(self, share)
+        self.undecided = UndecidedAttaches(share)
         self.open: list[Attach] = []
 
     def wait(self) -> None:
@@ -38,7 +38,7 @@ class Client:
     def attach(self) -> None:
         while not self.waiting and self.begun < 40:
             self.begun += 1
-            self.open.append(Attach())
+            self.open.append(Attach(self))
             self.undecided.add(self.open[-1])
 
     def decide(self) -> None:
@@ -46,13 +46,16 @@ class Client:
 
 
 class Attach:
+    def __init__(self, connection: Client) -> None:
+        self.connection = connection
+
     def coordinate(self) -> None:
         """None of these is a control link's."""
 
 
-def turn(share: AttachShare[UndecidedAttaches]) -> None:
-    while (attaches := share.next()) is not None:
-        attaches.go_on()
+def turn(share: AttachShare[Any]) -> None:
+    while (client := share.next()) is not None:
+        client.undecided.go_on(client)
     assert not share.is_due
 
 
@@ -65,7 +68,7 @@ def test_one_connection_has_as_many_as_before() -> None:
 
 
 def test_many_connections_of_one_holder_share_and_others_do_not_wait() -> None:
-    share = AttachShare[UndecidedAttaches]()
+    share = AttachShare[Any]()
     clients = [Client(share, "ann") for _ in range(50)]
     for client in clients:
         client.attach()
@@ -87,7 +90,7 @@ def test_many_connections_of_one_holder_share_and_others_do_not_wait() -> None:
 
 
 def test_those_that_wait_go_on_in_their_order() -> None:
-    share = AttachShare[UndecidedAttaches]()
+    share = AttachShare[Any]()
     clients = [Client(share, "ann") for _ in range(10)]
     for client in clients:
         client.attach()
