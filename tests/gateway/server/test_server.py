@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 import uvloop
 
+from gateway.quotas.attach_share import AttachShare
 from gateway.reload.tables import TableReload
 from gateway.server.server import SHARED_TURN_BYTES, Server
 from gateway.session.gateway import Gateway
@@ -33,6 +34,7 @@ class _Gateway:
         self.touched: dict[object, None] = {}
         self.realm = SimpleNamespace(busy=True, poll_interval_s=0.001)
         self.ready: dict[object, None] = {}
+        self.attach_share: AttachShare[Any] = AttachShare()
         self.heartbeats: Heartbeats[Any] = Heartbeats()
         self.clock = StoppedClock()
 
