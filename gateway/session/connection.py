@@ -116,10 +116,12 @@ class Connection:
     def _carry_out(self, facts: list[Fact]) -> None:
         on, self._is_busy = _ON, True
         self._unprocessed = unprocessed = facts[::-1] + self._unprocessed if self.waiting else facts[::-1]
-        while unprocessed and not self.waiting:
-            fact = unprocessed.pop()
-            on[type(fact)](self, fact)
-        self._is_busy = False
+        try:
+            while unprocessed and not self.waiting:
+                fact = unprocessed.pop()
+                on[type(fact)](self, fact)
+        finally:
+            self._is_busy = False
 
     def wait(self) -> None:
         """Carry nothing more out until `resume`: what follows must not overtake what waits for the realm."""
@@ -156,8 +158,7 @@ class Connection:
         self._touched[self] = None
 
     def data_to_send(self) -> list[bytes | bytearray]:
-        pieces = self.engine.data_to_send()
-        if pieces:
+        if pieces := self.engine.data_to_send():
             self.liveness.sent()
         self.write_pressure.notify()
         return pieces
@@ -348,8 +349,7 @@ class Connection:
         return self.lifetimes.left(link) if closed else self.lifetimes.suspended(self, link)
 
     def lose(self, cause: str) -> None:
-        """Every link has gone with its connection."""
-        # With an END that waits, the engine knows its links no more.
+        """Every link has gone with its connection. With an END that waits, the engine knows its links no more."""
         ended = [link for fact in self._unprocessed if isinstance(fact, SessionEnded) for link in fact.links]
         rest = [] if self._is_busy else self._unprocessed  # else they are carried out yet, and counted
         uncounted: set[Any] = {fact.link for fact in rest if isinstance(fact, Attached)}

@@ -17,7 +17,7 @@ from tests.kit.wire.peer import Peer
 from tests.kit.wire.scripted_gateway import ScriptedGateway
 from tests.kit.wire.scripted_realm import ScriptedRealm
 
-BROKEN = "broken"
+BROKEN, WRONG = "broken", "wrong"
 
 
 class Client:
@@ -111,6 +111,8 @@ class LookingUp(ScriptedRealm):
 
     def find_node(self, name: str, owner: object) -> None:
         self.sought.append(name)
+        if name == WRONG:
+            raise ZeroDivisionError
         answer: Any = "an answer that no table knows" if name == BROKEN else "ready"
         self.answer("find", NodeFound(owner, super().node(name), answer, ""))
 
@@ -204,3 +206,14 @@ def test_an_attach_of_which_we_are_wrong_takes_nothing_for_ever(peers: Callable[
     [peer] = peers(1)
     peer.send(frames.attach_sender("q", 0, "link"))
     peer.expect("attach")
+
+
+def test_what_came_behind_an_attach_of_which_we_are_wrong_was_not_counted_and_is_not_given_back(
+    gateway: ScriptedGateway, peers: Callable[[int], list[Peer]]
+) -> None:
+    [stays, peer] = peers(2)
+    stays.publisher("q")
+    peer.send(frames.attach_sender(WRONG, 0, "link"), frames.attach_sender("q", 1, "behind"))
+    assert peer.closed()
+    gateway.until(lambda: len(gateway.gateway.connections) == 1)
+    assert gateway.gateway.shares.links.used == 1
