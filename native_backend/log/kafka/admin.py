@@ -22,7 +22,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from native_backend.log.access_lists import AccessLists
 from native_backend.log.kafka.acl import topic_access_lists
-from native_backend.log.kafka.causes import control_code, control_failure_of, is_of_the_client, is_retriable
+from native_backend.log.kafka.causes import CLOSED, control_code, control_failure_of, is_of_the_client, is_retriable
 from native_backend.log.kafka.inspecting import inspect
 from native_backend.log.kafka.offsets import Positions
 from native_backend.log.kafka.settings import Config
@@ -203,7 +203,7 @@ class AdminCalls:
         try:
             future = self._worker.submit(self._ask, ask, deadline)
         except RuntimeError as error:  # a thread that looks now and then may be late
-            raise LogError(Failure("unavailable", "the log is closed")) from error
+            raise LogError(CLOSED) from error
         try:
             return future.result(deadline_s + 0.1)
         except Overdue as error:

@@ -18,6 +18,8 @@ from mappings.compiler.errors import IN_FORCE, Errors
 from mappings.language import causes
 from native_backend.log.port import Cause, Failure
 
+CLOSED = Failure("unavailable", "the log is closed")
+
 
 @lru_cache(maxsize=2)
 def _codes(errors: Errors) -> tuple[Mapping[int, Cause], frozenset[int]]:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from confluent_kafka import Producer
 
 from native_backend.log.kafka.batches import BatchSizes
+from native_backend.log.kafka.causes import CLOSED
 from native_backend.log.kafka.transactions import Transactions, claim
 from native_backend.log.port import Completion, Failure, LogError, Transacted, Write
-
-_CLOSED = Failure("unavailable", "the log is closed")
 
 
 class Claims:
@@ -27,14 +26,14 @@ class Claims:
 
     def claim(self, shard: str, deadline_s: float) -> None:
         if self._is_closed:  # it would fence who owns the shard now
-            raise LogError(_CLOSED)
+            raise LogError(CLOSED)
         deadline = time.monotonic() + deadline_s
         held = self._transactions.pop(shard, None)
         if held is not None:
             self._retired.append(held)
             held.retire(deadline_s / 2)
         if self._is_closed:
-            raise LogError(_CLOSED)
+            raise LogError(CLOSED)
         producers = [self._make(name) for name in (shard, f"{shard}.second")]
         claimed = claim(shard, producers, self._batches, max(deadline - time.monotonic(), 0.1))
         with self._lock:
@@ -42,7 +41,7 @@ class Claims:
                 self._transactions[shard] = claimed
                 return
         claimed.retire(0.0)
-        raise LogError(_CLOSED)
+        raise LogError(CLOSED)
 
     def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
         transactions = self._transactions.get(shard)

@@ -14,7 +14,7 @@ from concurrent.futures import TimeoutError as Overdue
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from native_backend.log.kafka.causes import failure_in, is_retriable, unsent
+from native_backend.log.kafka.causes import CLOSED, failure_in, is_retriable, unsent
 from native_backend.log.port import Failure, LogError
 from native_backend.log.retry import Retries
 
@@ -65,7 +65,7 @@ class GroupOffsets:
     def _connected(self) -> AdminClient:
         with self._lock:
             if self._is_closed:
-                raise LogError(Failure("unavailable", "the log is closed"))
+                raise LogError(CLOSED)
             if self._admin is None:
                 self._admin = self._make()
             return self._admin

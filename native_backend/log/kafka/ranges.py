@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from native_backend.log.kafka.causes import delivery_failure_of, failure_in, failure_of, is_retriable
+from native_backend.log.kafka.causes import CLOSED, delivery_failure_of, failure_in, failure_of, is_retriable
 from native_backend.log.kafka.login_errors import LoginErrors
 from native_backend.log.kafka.producer import discard
 from native_backend.log.kafka.publisher import UNKNOWN
@@ -22,7 +22,6 @@ from native_backend.log.retry import Retries
 CONSUME_MAX = 5000
 REACH_S = 2.0  # for one question, until it is asked again
 _UNREACHED = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
-_CLOSED = Failure("unavailable", "the log is closed")
 Answered = Callable[[KafkaError | None, Message], None]
 
 
@@ -119,7 +118,7 @@ class RangeReader:
             raise LogError(Failure("unavailable", "another read has not ended yet"))
         try:
             if self._is_closed:
-                raise LogError(_CLOSED)
+                raise LogError(CLOSED)
             if self._consumer is None:
                 self._consumer = self._reached(self._make(), time.monotonic() + deadline_s)
             yield self._consumer
@@ -166,7 +165,7 @@ class SyncProducer:
 
     def _put(self, topic: str, keys: Sequence[bytes], values: Sequence[bytes | None], deadline: float) -> list[int]:
         if self._is_closed:
-            raise LogError(_CLOSED)
+            raise LogError(CLOSED)
         if self._producer is None:
             self._producer = self._make()
         answers: dict[int, tuple[KafkaError | None, Message]] = {}  # by record: they come in any order

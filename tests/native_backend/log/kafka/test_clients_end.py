@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -76,12 +76,18 @@ def use_all(log: Log, name: str) -> None:
     until(lambda: reader.read(1), "an event")
 
 
+def close(threads: Threads, *logs: Log) -> None:
+    """Nothing is left of them."""
+    for log in logs:
+        log.close()
+    until(lambda: not threads.count(), "the end of their clients")
+
+
 def test_of_a_log_that_is_closed_no_client_is_left(kafka_bootstrap: str, threads: Threads) -> None:
     log = open_kafka(kafka_bootstrap, {})
     use_all(log, f"k{uuid.uuid4().hex[:8]}")
     assert threads.count() > 10
-    log.close()
-    until(lambda: not threads.count(), "the end of its clients")
+    close(threads, log)
 
 
 def test_nor_of_one_whose_claim_another_has_taken(kafka_bootstrap: str, threads: Threads) -> None:
@@ -91,9 +97,7 @@ def test_nor_of_one_whose_claim_another_has_taken(kafka_bootstrap: str, threads:
     other.control.claim(name)
     log.transact(name, [Write(name, 0, b"k", b"v")], None)
     assert polled(log, 1, "the answer of the fence") == ["fenced"]
-    for opened in (log, other):
-        opened.close()
-    until(lambda: not threads.count(), "the end of their clients")
+    close(threads, log, other)
 
 
 def test_claims_that_fail_leave_nothing_behind(threads: Threads) -> None:
@@ -110,8 +114,7 @@ def test_claims_that_fail_leave_nothing_behind(threads: Threads) -> None:
     for _ in range(4):
         fails()
     until(lambda: threads.count() <= first, "no more than after the first one")
-    log.close()
-    until(lambda: not threads.count(), "the end of its clients")
+    close(threads, log)
 
 
 def test_each_claim_ends_the_clients_of_the_one_before(kafka_bootstrap: str, threads: Threads) -> None:
@@ -123,8 +126,7 @@ def test_each_claim_ends_the_clients_of_the_one_before(kafka_bootstrap: str, thr
         log.control.claim(name)
         log.poll()
     until(lambda: threads.count() <= held, "the clients of one claim")
-    log.close()
-    until(lambda: not threads.count(), "the end of its clients")
+    close(threads, log)
 
 
 def test_what_comes_when_it_is_closed_makes_no_client(kafka_bootstrap: str, threads: Threads) -> None:
@@ -132,12 +134,14 @@ def test_what_comes_when_it_is_closed_makes_no_client(kafka_bootstrap: str, thre
     name = f"k{uuid.uuid4().hex[:8]}"
     use_all(log, name)
     log.close()
-    with pytest.raises(LogError, match="unavailable: the log is closed"):
-        log.control.project(f"{name}.group", {(name, 0): (2, "")})
-    with pytest.raises(LogError, match="unavailable: the log is closed"):
-        log.control.claim(name)
-    with pytest.raises(LogError, match="unavailable: the log is closed"):
-        log.control.put(name, b"k", b"v")
-    with pytest.raises(LogError, match="unavailable: the log is closed"):
-        log.control.bounds(name, 0)
-    until(lambda: not threads.count(), "the end of its clients")
+    control = log.control
+    calls: list[Callable[[], object]] = [
+        lambda: control.project(f"{name}.group", {(name, 0): (2, "")}),
+        lambda: control.claim(name),
+        lambda: control.put(name, b"k", b"v"),
+        lambda: control.bounds(name, 0),
+    ]
+    for call in calls:
+        with pytest.raises(LogError, match="unavailable: the log is closed"):
+            call()
+    close(threads, log)
