@@ -56,3 +56,7 @@ Operation = Literal[
     "recorded",
 ]
 NodeKind = Literal["queue", "channel"]
+
+
+def history_topic(prefix: str) -> str:
+    return f"{prefix}.{HISTORY}"

@@ -12,7 +12,7 @@ from native_backend.dispatch.context import RealmContext, subscribe_answer
 from native_backend.log.port import Append, Appended, Log, LogError, Records
 from native_backend.log.time_search import first_at
 from native_backend.nodes.answers import HistoryFound, HistoryStored
-from native_backend.nodes.words import HISTORY
+from native_backend.nodes.words import history_topic
 
 PIECE = 100
 """Records of one read: at most some 3 MB."""
@@ -71,10 +71,6 @@ class HistoryTopic:
 
         deadline_s = context.limits.control_deadline_s
         context.worker.submit(lambda: read_piece(context.log, topic, since_ms, position, deadline_s), found)
-
-
-def history_topic(prefix: str) -> str:
-    return f"{prefix}.{HISTORY}"
 
 
 def read_piece(log: Log, topic: str, since_ms: int, position: int | None, deadline_s: float) -> HistoryPiece:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.log.port import Log, LogError, TopicPartition
-from native_backend.nodes.words import HISTORY
+from native_backend.nodes.words import history_topic
 from native_backend.shard.queue_trimmer import older
 
 _LOG = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class EvidenceTrimmer:
         before_ms = now_ms - round(evidence_s * 1000)
         longer_ms = round(min(_LONGER_S, evidence_s) * 1000)
         outcomes, journal = (f"{context.prefix}.outcomes", 0), (context.journal.topic, 0)
-        history, history_before_ms = (f"{context.prefix}.{HISTORY}", 0), now_ms - round(context.limits.history_s * 1000)
+        history, history_before_ms = (history_topic(context.prefix), 0), now_ms - round(context.limits.history_s * 1000)
         log, deadline_s = context.log, context.limits.control_deadline_s
 
         def job() -> None:

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Final
 
 from gateway.admin.answers import Answering, WrongParameter, limit_of, number_of
-from gateway.admin.history.page import MINUTES_MAX, STEP_BYTES, STEPS_US, HistoryPage, decoded
+from gateway.admin.history.page import MINUTES_MAX, STEP_BYTES, STEPS_US, HistoryPage, begin_us
 from gateway.admin.history.row import Row
 from gateway.admin.http import Request, Response
 from gateway.session.gateway import Gateway
@@ -56,7 +56,7 @@ async def _fill(gateway: Gateway, page: HistoryPage, position: int | None) -> in
     while True:
         piece = await _piece(gateway, page.since_us // 1000, position)
         if piece.oldest is not None:
-            known_us = (decoded(piece.oldest) or {}).get("begin")
+            known_us = begin_us(piece.oldest)
         size = 0
         for offset, value in zip(piece.offsets, piece.values, strict=True):
             if not page.take(offset, value):

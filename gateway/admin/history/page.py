@@ -34,6 +34,11 @@ def decoded(value: bytes) -> Row | None:
     return record if isinstance(record, dict) and record.get("v") == FORMAT else None
 
 
+def begin_us(value: bytes) -> int | None:
+    """When a record begins; None: as above."""
+    return (decoded(value) or {}).get("begin")
+
+
 class HistoryPage:
     """The records of one answer, of `limit` rows at most. `step_us`: how long a row is; 0: a row for each record."""
 

@@ -15,7 +15,7 @@ from gateway.cli.doctor.realm import lease_of
 from native_backend.journal.lease_records import lease_topic
 from native_backend.journal.process_liveness import SystemLiveness
 from native_backend.log.port import Log, LogError
-from native_backend.nodes.words import HISTORY
+from native_backend.nodes.words import HISTORY, history_topic
 
 _DEADLINE_S: Final = 10.0
 _TAIL: Final = 200
@@ -50,14 +50,14 @@ def written(log: Log, prefix: str, interval_s: float, now_s: float) -> Iterator[
         words = f"run {lease.run} has served for {serves_s / 60:.0f} min, and {age}"
         remedy = (
             f"see whether that gateway lives, and whether its log says that records of the history are not stored; it "
-            f"needs room in the log and the right to write to {prefix}.{HISTORY}"
+            f"needs room in the log and the right to write to {history_topic(prefix)}"
         )
         yield warn("history", words, remedy)
 
 
 def _newest_s(log: Log, prefix: str) -> float | None:
     """When the newest record ends; None: there is none."""
-    topic = f"{prefix}.{HISTORY}"
+    topic = history_topic(prefix)
     try:
         return max((record["end"] / 1e6 for record in _newest(log, topic)), default=None)
     except LogError as error:

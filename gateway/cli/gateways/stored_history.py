@@ -11,7 +11,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, Final
 
-from gateway.admin.history.page import STEPS_US, HistoryPage, decoded
+from gateway.admin.history.page import STEPS_US, HistoryPage, begin_us
 from gateway.admin.history.row import Row
 from gateway.cli.answering_log import open_answering, remedy_of
 from gateway.cli.gateways.admin_client import ROWS, AdminProblem
@@ -19,7 +19,8 @@ from gateway.config.file_modes import realm_file
 from gateway.config.settings import Settings
 from native_backend.clock import SystemClock
 from native_backend.log.port import Log, LogError
-from native_backend.publish.history_topic import history_topic, read_piece
+from native_backend.nodes.words import history_topic
+from native_backend.publish.history_topic import read_piece
 
 STORED: Final = "stored"
 """The state of such an answer: no gateway's."""
@@ -77,7 +78,7 @@ def _fill(log: Log, topic: str, page: HistoryPage, position: int | None) -> int 
                 raise
             return known_us
         if piece.oldest is not None:
-            known_us = (decoded(piece.oldest) or {}).get("begin")
+            known_us = begin_us(piece.oldest)
         records = piece.records
         for offset, value in zip(records.offsets, records.values, strict=True):
             if not page.take(offset, value or b""):
