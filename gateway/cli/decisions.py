@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
 
 
 def _decisions(log: Log, topic: str) -> Iterator[dict[str, Any]]:
-    from gateway.cli.explain_record import documents
+    from gateway.cli.stored_tables import documents
 
     for record in documents(log, topic):
         for decision in record.get("decisions", ()):

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, TextIO
 
-import orjson
-
 from gateway.cli.configuration.search import add_config
 from gateway.cli.output import printable
+from gateway.cli.stored_tables import documents, stored_tables
 from gateway.config.settings import Settings
 from gateway.serve.open_log import open_log
 from mappings import TableSet
-from mappings.compiler.table_set import compile_profile, digest_of, load_rules
+from mappings.compiler.table_set import compile_profile, load_rules
 from mappings.language.vocabulary import NODE_CLASS
 from mappings.tools.expand import write_then
 from mappings.tools.explain import explain
 from native_backend.log.port import Log
-
-_AT_ONCE = 1000  # records read at a time
 
 
 def record_arguments(argv: list[str]) -> argparse.Namespace:
@@ -50,7 +46,7 @@ def run(arguments: argparse.Namespace, settings: Settings, out: TextIO) -> int:
             out.write(f"no outcome of delivery {number} of run {run_id} is kept\n")
             return 1
         record, group = outcome
-        tables = _tables(log, f"{prefix}.tables", record["digest"])
+        tables = stored_tables(log, f"{prefix}.tables", record["digest"])
     at = group["seq"].index(int(number))
     out.write(f"delivery {number} of run {run_id}: {group['direction']} {group['node']}, eid {group['eid'][at]}\n")
     out.write(f"  told     {group['outcome']} {group['condition'] or ''}".rstrip() + "\n")
@@ -81,11 +77,13 @@ def decide_again(tables: TableSet, group: dict[str, Any], side: str, settings: S
         out.writelines(
             f"{line}\n" for line in explain(ours[name], tables[name], tables.profile, tables[name].facts(cell))
         )
-    else:  # the tables have changed since: what is stored has the decision, not its reason
+    else:  # the tables have changed since
         facts = " ".join(f"{axis}={value}" for axis, value in tables[name].facts(cell).items())
         out.write(f"table {name}, profile {tables.profile}, cell {cell}\n  {facts}\nrule {rule}\n")
         if decision is not None:
             out.write(f"  then     {write_then(decision.then)}\n")
+        if reason := tables.because.get(name, {}).get(rule):
+            out.write(f"  because  {reason}\n")
     taken_for = tables[name].facts(cell).get(NODE_CLASS)
     node_class = tables.classify(group["node"] or "").node_class
     if taken_for not in (None, node_class):
@@ -103,18 +101,3 @@ def _outcome(log: Log, topic: str, run_id: str, seq: int) -> tuple[dict[str, Any
                 if seq in group["seq"]:
                     return record, group
     return None
-
-
-def _tables(log: Log, topic: str, digest: str) -> TableSet | None:
-    for document in documents(log, topic):
-        if document["digest"] == digest and digest_of(document) == digest:
-            return TableSet.read(document)
-    return None
-
-
-def documents(log: Log, topic: str) -> Iterator[dict[str, Any]]:
-    at, end = log.control.bounds(topic, 0)
-    while at < end:
-        records = log.control.read_range(topic, 0, at, _AT_ONCE)
-        yield from (orjson.loads(value) for value in records.values if value is not None)
-        at = records.next

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -29,6 +29,15 @@ DUE_US = 5_000
 DUE_COUNT = 8_192  # outcomes: what one record may grow to
 ERRORS_MAX = 50
 """Different errors of consumers that one record holds; deliveries with others are counted."""
+MESSAGE_IDS_MAX = 50
+"""Messages that were not stored of which one record has the message-ids; the others are counted."""
+
+
+class Unstored(Protocol):
+    """Messages of a publisher, of which some were not stored."""
+
+    def message_ids(self, seqs: Sequence[int], most: int) -> list[tuple[int, str]]:
+        """Of the first `most`, with their seqs, as far as they are known; an empty id: it has none."""
 
 
 @dataclass(slots=True)
@@ -38,6 +47,15 @@ class _Group:
     eids: list[int] = field(default_factory=list)
     errors: dict[OutcomeDetail, list[int]] | None = None  # few groups have any
     errors_left_out: int = 0
+    message_ids: list[tuple[int, str]] = field(default_factory=list)
+    message_ids_left_out: int = 0
+
+    def tell_message_ids(self, messages: Unstored | None, seqs: Sequence[int], room: int) -> int:
+        """These messages were not stored; of how many the ids are known now."""
+        known = messages.message_ids(seqs, room) if messages is not None and room > 0 else []
+        self.message_ids += [(seq, name) for seq, name in known if name]
+        self.message_ids_left_out += len(seqs) - len(known)
+        return len(known)
 
     def tell_error(self, detail: OutcomeDetail, seqs: Sequence[int], room: int) -> int:
         """These deliveries were given back with that error; how many more different ones there are now."""
@@ -55,6 +73,10 @@ class _Group:
             columns["errors"] = [{**kept_detail(error).document(), "seq": seqs} for error, seqs in self.errors.items()]
         if self.errors_left_out:
             columns["errors_left_out"] = self.errors_left_out
+        if self.message_ids:
+            columns["message_ids"] = self.message_ids
+        if self.message_ids_left_out:
+            columns["message_ids_left_out"] = self.message_ids_left_out
         return columns
 
 
@@ -83,6 +105,7 @@ class Outcomes:
         self._groups: dict[int, _Group] = {}
         self._count = 0  # outcomes since the last record
         self._errors = 0  # different ones of consumers, in the groups above
+        self._message_ids = 0  # looked for, of the groups above
         self._flushed_us = 0
 
     def number(self, count: int) -> int:
@@ -110,15 +133,28 @@ class Outcomes:
         self, key: OutcomeKey, seqs: Sequence[int], eids: Sequence[int], detail: OutcomeDetail | None = None
     ) -> None:
         """These deliveries have their outcome. `detail`: what else their consumer said."""
-        group = self._groups.get(id(key))
-        if group is None:
-            group = self._groups[id(key)] = _Group(key)
+        group = self._group(key)
         group.seqs.extend(seqs)
         group.eids.extend(eids)
         self._count += len(seqs)
         if detail is not None and detail.condition:
             self._errors += group.tell_error(detail, seqs, ERRORS_MAX - self._errors)
         self._close(seqs)
+
+    def tell_published(
+        self, key: OutcomeKey, seqs: Sequence[int], eids: Sequence[int], messages: Unstored | None
+    ) -> None:
+        """The same of a publisher's. `messages`: theirs, as far as they are known; asked where they were not stored."""
+        if eids[0] < 0:
+            room = MESSAGE_IDS_MAX - self._message_ids
+            self._message_ids += self._group(key).tell_message_ids(messages, seqs, room)
+        self.tell(key, seqs, eids)
+
+    def _group(self, key: OutcomeKey) -> _Group:
+        group = self._groups.get(id(key))
+        if group is None:
+            group = self._groups[id(key)] = _Group(key)
+        return group
 
     def _close(self, seqs: Sequence[int]) -> None:
         first, last = seqs[0], seqs[-1]
@@ -155,7 +191,7 @@ class Outcomes:
                 self.recent.delivery(group.key, group.seqs[0], len(group.seqs), now_us)
             elif group.key.is_given_up:
                 self.recent.given_up(group.key, group.seqs, group.errors or {}, now_us)
-        self._groups, self._count, self._errors = {}, 0, 0
+        self._groups, self._count, self._errors, self._message_ids = {}, 0, 0, 0
         for origin, entries in self.decisions.take(self.origin):
             self._write(origin, self._written_low, False, [], entries)
         if not groups and not closed:

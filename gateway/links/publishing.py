@@ -20,6 +20,7 @@ from gateway.links.credit import CreditAccount
 from gateway.links.partitioner import Part, Partitioner
 from gateway.links.peer import Peer
 from gateway.links.published_batch import PublishedBatch
+from gateway.links.sent_messages import KEPT_BYTES, PostedMessages, SentMessages
 from gateway.links.store_outcomes import of_each_store
 from gateway.links.without_credit import WithoutCredit
 from gateway.terminus.termini import agreed_outcomes
@@ -65,6 +66,7 @@ class PublishingLink(LinkOwner):
         self._listed, self._rejected = listed, listed["rejected"]
         self.under_way = 0  # messages handed to the realm and not answered
         self._read_s = 0.0  # when its latest transfers came
+        self._sent: SentMessages | None = None  # those transfers, while they are carried out
         self._waiting: list[tuple[int, Callable[[], None]]] = []  # (messages to be answered before, whom to tell)
         # Behind each commit under way:
         self._later: deque[list[tuple[PublishedBatch, Sequence[bytes], Sequence[bytes]]]] = deque()
@@ -134,13 +136,19 @@ class PublishingLink(LinkOwner):
         self.partitioner.begin(first_seq, messages)
         size_bytes = messages.size
         gateway.waiting_bytes.count(self.connection.holder, size_bytes)
-        if transfers.transaction is None and self._publish_column(transfers, first_seq, size_bytes):
-            return
+        self._sent = SentMessages(messages, first_seq) if gateway.in_flight_bytes <= KEPT_BYTES else None
+        if transfers.transaction is not None or not self._publish_column(transfers, first_seq, size_bytes):
+            self._publish_mixed(transfers, first_seq, size_bytes)
+        self._sent = None
+
+    def _publish_mixed(self, transfers: TransferRun, first_seq: int, size_bytes: int) -> None:
+        """Any run of messages: some may be no events, came settled, or belong to a transaction."""
+        messages = transfers.messages
         keys, values = self._convert.columns(messages, first_seq)
         refused = None in keys
         faults = self._faults_in(keys, messages, first_seq) if refused else []
         if transfers.transaction is not None:
-            gateway.waiting_bytes.release(self.connection.holder, size_bytes)  # the transaction counts them
+            self._gateway.waiting_bytes.release(self.connection.holder, size_bytes)  # the transaction counts them
             self._post(self, keys, values, transfers, first_seq)
         elif refused or _is_mixed(transfers):
             self._one_by_one(keys, values, transfers, first_seq)
@@ -176,7 +184,7 @@ class PublishingLink(LinkOwner):
     def _batch(
         self, first_seq: int, presettled: int, decision: Decision, count: int, size_bytes: int
     ) -> PublishedBatch:
-        facts = first_seq, presettled, decision, count, size_bytes, self.tables, self.node, self._read_s
+        facts = first_seq, presettled, decision, count, size_bytes, self.tables, self.node, self._read_s, self._sent
         return PublishedBatch(self, *facts)
 
     def _one_by_one(
@@ -267,7 +275,7 @@ class PublishingLink(LinkOwner):
             self.link.settle(seqs, "none")  # no frame: the peer has settled it
         else:
             self.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])
-        self._gateway.outcomes.tell(key, seqs, eids)
+        self._gateway.outcomes.tell_published(key, seqs, eids, batch.sent)
         batch.open -= len(seqs)
         if not batch.open:
             self._gateway.waiting_bytes.release(self.connection.holder, batch.size_bytes)
@@ -333,7 +341,7 @@ class PublishingLink(LinkOwner):
         """Messages that their transaction did not take have their outcome."""
         published = Published(None, 0, [], answer) if answer else None  # type: ignore[arg-type]
         key = self._outcomes[0].published(rule, answer_rule, presettled, published)
-        self._gateway.outcomes.tell(key, seqs, [-1] * len(seqs))
+        self._gateway.outcomes.tell_published(key, seqs, [-1] * len(seqs), self._sent)
 
     def tell(self, part: Part, presettled: int, rule: Decision, answer_rule: Decision, answer: Published) -> None:
         """The end of a transaction, for messages that it held."""
@@ -345,7 +353,7 @@ class PublishingLink(LinkOwner):
         else:
             self.link.settle(part.seqs, then["outcome"], then["condition"], detail, then["settle"])
         key = self._outcomes[part.node.partition].published(rule, answer_rule, presettled, answer)
-        self._gateway.outcomes.tell(key, part.seqs, answer.eids)
+        self._gateway.outcomes.tell_published(key, part.seqs, answer.eids, PostedMessages(part))
         self.connection.touch()
         if ending is not None:
             ending()

@@ -1,6 +1,7 @@
 """Loading in a process of its own: `python -m gateway.reload.table_checker_main` reads a line of JSON, `{"directory",
-"profile"}`, and answers with one, `{"document": {...}, "errors": {...}}` (the expanded tables, and the native errors of
-the directory; null: the shipped ones) or `{"problems": [...]}`; until its input ends.
+"profile"}`, and answers with one, `{"document": {...}, "because": {...}, "errors": {...}}` (the expanded tables, why
+their rules are as they are, and the native errors of the directory; null: the shipped ones) or `{"problems": [...]}`;
+until its input ends.
 
 A gateway asks it to read and check tables while it serves: beside its loop, and beside its interpreter.
 """

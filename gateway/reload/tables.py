@@ -21,6 +21,7 @@ from gateway.session.gateway import Gateway
 from mappings import TableSet
 from mappings.compiler.errors import FILE as ERRORS
 from mappings.compiler.errors import IN_FORCE, Errors
+from mappings.compiler.table_set import Because
 from transformers import TransformerError, event_transformer
 from transformers.events.installed import is_loaded
 
@@ -67,11 +68,13 @@ class TableReload(WatchedFiles):
             return [f"the tables could not be checked: {error!r}"]
         if "problems" in answer:
             return list(answer["problems"])
-        return await self._put_in_force(answer["document"], answer["errors"])
+        return await self._put_in_force(answer["document"], answer["because"], answer["errors"])
 
-    async def _put_in_force(self, document: dict[str, Any], errors: dict[str, Any] | None) -> list[str]:
+    async def _put_in_force(
+        self, document: dict[str, Any], because: Because, errors: dict[str, Any] | None
+    ) -> list[str]:
         if document["digest"] != self._gateway.tables.digest:
-            steps = TableSet.read_in_steps(document)
+            steps = TableSet.read_in_steps(document, because)
             while (tables := next(steps)) is None:
                 await asyncio.sleep(0)
             try:

@@ -100,12 +100,14 @@ class Gateway(Shared):
         self.outcomes.begin()
 
     def store_tables(self) -> None:
-        """The tables under their digest, before the first record that names it; once a run is enough."""
+        """The tables under their digest, and their reasons, before the first record that names it; once a run is
+        enough."""
         digest = self.tables.digest
         if digest not in self._stored:
             self._stored.add(digest)
-            document = orjson.dumps(self.tables.to_store(self.clock.epoch_us()))
-            self.realm.append_evidence("tables", digest.encode(), document)
+            now_us = self.clock.epoch_us()
+            for document in (self.tables.because_to_store(now_us), self.tables.to_store(now_us)):
+                self.realm.append_evidence("tables", document["digest"].encode(), orjson.dumps(document))
 
     def _on_origin(self, container: str) -> None:
         """Its publishers transform by another conversion from now on."""

@@ -14,26 +14,36 @@ from mappings.compiler.compile import compile_table
 from mappings.compiler.errors import FILE as ERRORS
 from mappings.compiler.errors import Errors, shipped_errors, usable_errors_of
 from mappings.compiler.load import load_table
-from mappings.compiler.table_set import SHIPPED, MappingProblems, digest_of, document_of, expanded_part, load_tables
+from mappings.compiler.table_set import (
+    SHIPPED,
+    MappingProblems,
+    because_of,
+    digest_of,
+    document_of,
+    expanded_part,
+    load_tables,
+)
 from mappings.language.vocabulary import TABLES
 from mappings.language.yaml_lines import FILE_BYTES_MAX, Problem
 
 
 class Loader:
-    """Remembers, of each file, the octets that it held, the classes that it could name, and what they expanded to."""
+    """Remembers, of each file, the octets that it held, the classes that it could name, what they expanded to, and the
+    reasons of its rules."""
 
     def __init__(self, complain: Complain = nothing_to_say) -> None:
         """`complain`: of transformers."""
         self._complain = complain
         self._errors: tuple[bytes | None, Errors] = None, shipped_errors()
-        self._known: dict[tuple[Path, str], tuple[tuple[object, ...], dict[str, Any]]] = {}
+        self._known: dict[tuple[Path, str], tuple[tuple[object, ...], dict[str, Any], dict[str, str]]] = {}
 
     def answer(self, directory: Path | None, profile: str) -> dict[str, Any]:
         """The document and the native errors, or the problems, as `load_tables` and `usable_errors_of` have them."""
         folder = (directory or SHIPPED) / "tables"
         try:
             if {path.stem for path in folder.glob("*.yaml")} - {CLASSIFY} != TABLES.keys():
-                return {"document": load_tables(directory, profile).expanded(), "errors": None}
+                tables = load_tables(directory, profile)
+                return {"document": tables.expanded(), "because": tables.because, "errors": None}
             errors, problems = self._read_errors(directory)
             classification, faults = load_classification(folder)
             problems += faults + unusable_transformers(classification, self._complain)
@@ -46,10 +56,11 @@ class Loader:
             return {"problems": [f"{folder}: cannot be read: {error.strerror}"]}
         if problems:
             return {"problems": [f"{problem.place}: {problem.sentence}" for problem in problems]}
-        parts = {name: self._known[folder / f"{name}.yaml", profile][1] for name in TABLES}
-        document = document_of(profile, classification, parts)
+        known = {name: self._known[folder / f"{name}.yaml", profile] for name in TABLES}
+        document = document_of(profile, classification, {name: part for name, (_, part, _) in known.items()})
+        because = {name: reasons for name, (_, _, reasons) in known.items()}
         own = None if errors is shipped_errors() else errors.document()
-        return {"document": {"digest": digest_of(document), **document}, "errors": own}
+        return {"document": {"digest": digest_of(document), **document}, "because": because, "errors": own}
 
     def _read_errors(self, directory: Path | None) -> tuple[Errors, list[Problem]]:
         path = (directory or SHIPPED) / ERRORS
@@ -74,7 +85,8 @@ class Loader:
         problems += check_table(table)
         if not problems:
             read = (before, classes) if _octets(path) == before else ()  # changed under us: not to be remembered
-            self._known[path, profile] = read, expanded_part(compile_table(table, table.profiles[profile]))
+            part = expanded_part(compile_table(table, table.profiles[profile]))
+            self._known[path, profile] = read, part, because_of(table, profile)
         return problems
 
 

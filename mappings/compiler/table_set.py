@@ -16,14 +16,17 @@ from mappings.compiler.check import check_table
 from mappings.compiler.compile import Origin, Slice, Table, compile_table, table_in_steps
 from mappings.compiler.load import load_directory
 from mappings.language.classification import Classification
-from mappings.language.rules import RuleBook
+from mappings.language.rules import RuleBook, TableRules
 from mappings.language.vocabulary import DEFAULT_PROFILE, NODE_CLASS, PROFILES
 from mappings.language.yaml_lines import Problem
 
 SHIPPED = Path(__file__).parent.parent  # holds tables/, scenarios/, expanded/
 FORMAT = 2  # of the expanded document; 1 had no `classify`
 
+BECAUSE_CHARACTERS_MAX = 400  # of a rule, as it is stored
+
 NodeTables = Mapping[str, Slice]  # every table, as it decides about one node
+Because = Mapping[str, Mapping[str, str]]  # why each rule is as it is: by table and rule
 
 
 class MappingProblems(Exception):
@@ -47,8 +50,10 @@ class TableSet:
         origin: Origin | None = None,
         document: Mapping[str, Any] | None = None,
         classification: Classification | None = None,
+        because: Because | None = None,
     ) -> None:
         """`origin`: that of the tables' decisions. `document`: what was expanded already, with its digest."""
+        self.because: Because = because or {}
         self.profile = profile
         self._tables = dict(tables)
         self.origin = origin or Origin(profile)
@@ -62,13 +67,13 @@ class TableSet:
         self.digest = self.origin.digest
 
     @classmethod
-    def read(cls, document: Mapping[str, Any]) -> TableSet:
+    def read(cls, document: Mapping[str, Any], because: Because | None = None) -> TableSet:
         """The tables that an expanded document holds, whatever the vocabulary is by now. Its digest is believed: it was
         made by us, or the caller has compared it (`digest_of`)."""
-        return next(whole for whole in cls.read_in_steps(document) if whole is not None)
+        return next(whole for whole in cls.read_in_steps(document, because) if whole is not None)
 
     @classmethod
-    def read_in_steps(cls, document: Mapping[str, Any]) -> Iterator[TableSet | None]:
+    def read_in_steps(cls, document: Mapping[str, Any], because: Because | None = None) -> Iterator[TableSet | None]:
         """The same, some cells at a time, so that others may have their turn in between: None until it is whole."""
         origin = Origin(document["profile"], document["digest"])
         tables: dict[str, Table] = {}
@@ -77,7 +82,8 @@ class TableSet:
                 if table is not None:
                     tables[name] = table
                 yield None
-        yield cls(document["profile"], tables, origin, document, Classification.read(document.get("classify")))
+        classification = Classification.read(document.get("classify"))
+        yield cls(document["profile"], tables, origin, document, classification, because)
 
     def for_node(self, name: str) -> NodeTables:
         """The tables as they decide about the node of this name."""
@@ -109,6 +115,13 @@ class TableSet:
         """The same with the time, not copied: to be written out at once, never changed."""
         return {"digest": self.digest, **self._document, "stored_us": stored_us}
 
+    def because_to_store(self, stored_us: int) -> Mapping[str, Any]:
+        """Why their rules are as they are, in a document of its own with a digest of its own: reasons change no
+        decision, so they are not in that of the tables. It has no tables. An earlier release takes it for a set that
+        decided nothing."""
+        document = {**document_of(self.profile, Classification(), {}), "of": self.digest, "because": self.because}
+        return {"digest": digest_of(document), **document, "stored_us": stored_us}
+
 
 def document_of(profile: str, classification: Classification, parts: Mapping[str, Any]) -> dict[str, Any]:
     """The expanded document, without its digest."""
@@ -136,7 +149,13 @@ def compile_profile(rules: RuleBook, profile: str) -> TableSet:
     """Checked rules of every table, compiled for one profile."""
     origin = Origin(profile)
     tables = {name: compile_table(table, table.profiles[profile], origin) for name, table in rules.items()}
-    return TableSet(profile, tables, origin, classification=rules.classification)
+    because = {name: because_of(table, profile) for name, table in rules.items()}
+    return TableSet(profile, tables, origin, classification=rules.classification, because=because)
+
+
+def because_of(table: TableRules, profile: str) -> dict[str, str]:
+    """By rule."""
+    return {rule.id: rule.because[:BECAUSE_CHARACTERS_MAX] for rule in table.profiles[profile].rules}
 
 
 def load_tables(directory: Path | None = None, profile: str = DEFAULT_PROFILE) -> TableSet:

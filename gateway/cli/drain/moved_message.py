@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from transformers.codec import AmqpMap, Described, Symbol, UByte, UInt, decode, encode
 from transformers.message.header import PRIORITY_DEFAULT, Header, read_header
+from transformers.message.message_id import as_text, message_id_at
 from transformers.message.sections import FOOTER, MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
 
 _HEADER = 0x70
@@ -41,7 +42,7 @@ def moved_message(stored: bytes) -> MovedMessage:
         header = _header(stored[: min(offset for offset in offsets[1:] if offset >= 0)])
     digest = hashlib.blake2b(stored[bare:bare_end], digest_size=16).hexdigest()
     octets = header + _annotations(stored[kept:bare]) + stored[bare:]
-    return MovedMessage(octets, digest, _message_id(stored, offsets[PROPERTIES]))
+    return MovedMessage(octets, digest, as_text(message_id_at(stored, offsets[PROPERTIES])))
 
 
 def _annotations(section: bytes) -> bytes:
@@ -74,11 +75,3 @@ def _written(header: Header) -> bytes:
     while fields and fields[-1] is None:
         fields.pop()
     return encode(Described(_HEADER, fields))
-
-
-def _message_id(stored: bytes, offset: int) -> str:
-    if offset < 0:
-        return ""
-    fields = decode(stored, offset)[0].value
-    message_id = fields[0] if isinstance(fields, list) and fields else None
-    return "" if message_id is None else message_id.hex() if isinstance(message_id, bytes) else str(message_id)

@@ -16,7 +16,7 @@ from gateway.cli.output import print_error, printable, write_json
 from gateway.cli.trace.events import Place, with_message_id
 from gateway.cli.trace.holders import Holders
 from gateway.cli.trace.life import Life
-from gateway.cli.trace.outcomes import of_delivery
+from gateway.cli.trace.outcomes import Outcome, not_stored, of_delivery
 from gateway.cli.trace.reasons import Reasons
 from gateway.cli.trace.records import Searched
 from gateway.cli.trace.text import document, lines, refusal
@@ -62,7 +62,7 @@ class _Search:
     def __init__(self, log: Log, settings: Settings, holders: Holders) -> None:
         self._holders = holders
         self._log, self._prefix = log, settings.realm.prefix
-        self._reasons = Reasons(settings.mappings.directory)
+        self._reasons = Reasons(settings.mappings.directory, log, f"{self._prefix}.tables")
         self.metadata: Metadata = realm_metadata(log, self._prefix)
         self.messages: list[dict[str, Any]] = []
         self._searched = Searched()
@@ -84,8 +84,7 @@ class _Search:
         if outcome.place is not None:
             self.place(outcome.place)
             return
-        missing = [] if outcome.group["answer"] != "indeterminate" else ["whether it was stored, and where"]
-        self._add([refusal(outcome, self._reasons)], missing)
+        self._add_refusal(outcome)
 
     def message_id(self, wanted: str, node: str | None) -> None:
         nodes = [candidate for candidate in self.metadata.nodes.values() if node in (None, candidate.name)]
@@ -100,8 +99,11 @@ class _Search:
             life.trace(place)
             traced |= life.events.keys()
             self._add_life(life)
-        if not self.messages:
-            self._searched.lines.append("a publish that was refused left no event: find it by RUN:SEQ")
+        for outcome in [*not_stored(self._log, f"{self._prefix}.outcomes", wanted, node, self._searched)]:
+            if len(self.messages) >= MESSAGES_MAX:
+                self._left_out += 1
+                continue
+            self._add_refusal(outcome)
 
     def _add_life(self, life: Life) -> None:
         for step in life.steps:
@@ -109,6 +111,10 @@ class _Search:
                 node = self.metadata.stores[step.place[0]].name
                 step.fields |= self._holders.of(step.place, node, step.fields["durable"])
         self._add([document(step, life, self._reasons) for step in life.steps], life.not_recorded)
+
+    def _add_refusal(self, outcome: Outcome) -> None:
+        missing = [] if outcome.group["answer"] != "indeterminate" else ["whether it was stored, and where"]
+        self._add([refusal(outcome, self._reasons)], missing)
 
     def _add(self, life: list[dict[str, Any]], not_recorded: list[str]) -> None:
         self.messages.append({"life": life, "not_recorded": [*dict.fromkeys(not_recorded)]})

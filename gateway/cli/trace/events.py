@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
+from gateway.cli.trace.message_ids import encodings, spelled, written
 from gateway.cli.trace.records import SLACK_MS, Searched, stretches
 from gateway.links.event_to_message import EventToMessage
 from native_backend.events.event_kind import is_message
@@ -16,13 +15,12 @@ from native_backend.log.record_headers import HeadedKey
 from native_backend.log.time_search import first_at
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
-from transformers.codec import DecodeError, Described, decode
-from transformers.message.sections import PROPERTIES, section_offsets
+from transformers.codec import DecodeError
+from transformers.message.message_id import message_id_of
 
 Place = tuple[int, int]
 """Store and EID: what a delivery tag says."""
 _DEADLINE_S = 30.0
-_JMS_PREFIXES = ("ID:AMQP_NO_PREFIX:", "ID:AMQP_STRING:", "ID:AMQP_ULONG:", "ID:AMQP_UUID:", "ID:AMQP_BINARY:", "ID:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +75,8 @@ def copies(log: Log, node: Node, original: Place, at_ms: int) -> list[Place]:
 def with_message_id(log: Log, nodes: list[Node], wanted: str, searched: Searched) -> Iterator[Place]:
     """The places of all events with that message-id. Octets first: few messages are decoded. Blocks; raises
     LogError."""
-    names, restoring = _spellings(wanted), EventToMessage()
-    octets = [octet for name in names for octet in _octets(name)]
+    names, restoring = written(wanted), EventToMessage()
+    octets = [octet for name in names for octet in encodings(name)]
     for node in nodes:
         for part in node.parts:
             count = 0
@@ -92,7 +90,7 @@ def with_message_id(log: Log, nodes: list[Node], wanted: str, searched: Searched
             for eids, _, keys, values in stretches(log, part.topic, part.partition, first, end, headed=True):
                 count += len(eids)
                 for eid, key, value in zip(eids, keys, values, strict=True):
-                    if _may_have(key, value, octets) and names & _spelled(_message_id(_message(restoring, key, value))):
+                    if _may_have(key, value, octets) and names & spelled(_message_id(_message(restoring, key, value))):
                         yield part.store, eid
             trimmed = f" from EID {first} on" if first else ""
             searched.lines.append(f"{part.topic} partition {part.partition}{trimmed}: {count} events")
@@ -112,36 +110,6 @@ def _message(restoring: EventToMessage, key: bytes | None, value: bytes) -> byte
 def _message_id(message: bytes) -> object:
     """None: it has none, or is no message."""
     try:
-        at = section_offsets(message)[PROPERTIES]
-        content = decode(message, at)[0] if at >= 0 else None
+        return message_id_of(message)
     except DecodeError:
         return None
-    fields = content.value if isinstance(content, Described) else None
-    return fields[0] if isinstance(fields, list) and fields else None
-
-
-def _spelled(message_id: object) -> set[str]:
-    """How it may be written on a command line."""
-    if isinstance(message_id, bytes | bytearray | memoryview):
-        octets = bytes(message_id)
-        return {octets.hex(), octets.decode("utf-8", "backslashreplace")}
-    return set() if message_id is None else {str(message_id)}
-
-
-def _spellings(wanted: str) -> set[str]:
-    """As it was written, and without what JMS clients put before it."""
-    rests = {wanted.removeprefix(prefix) for prefix in _JMS_PREFIXES}
-    return {wanted, *rests, *(rest.lower() for rest in rests)}
-
-
-def _octets(name: str) -> Iterator[bytes]:
-    """What a message with that id has somewhere."""
-    yield name.encode()
-    if name.isdigit() and int(name) < 1 << 64:
-        number = int(name)
-        yield b"\x80" + number.to_bytes(8, "big")
-        yield b"\x44" if number == 0 else b"\x53" + bytes([number]) if number < 256 else name.encode()
-    with suppress(ValueError):
-        yield uuid.UUID(name).bytes
-    with suppress(ValueError):
-        yield bytes.fromhex(name)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from gateway.cli.trace.events import Place
+from gateway.cli.trace.message_ids import recorded
 from gateway.cli.trace.records import Searched, having, stretches, values
 from native_backend.log.port import Log, LogError, Records
 from native_backend.log.time_search import first_where
@@ -46,6 +47,11 @@ class Outcome:
         """What its consumer gave as the reason of `rejected`."""
         errors = [reason for reason in self.group.get("errors", ()) if self.seq in reason["seq"]]
         return {key: value for key, value in errors[0].items() if key != "seq"} if errors else None
+
+    @property
+    def message_id(self) -> str | None:
+        """Of a message that was not stored; None: it had none, or it is not recorded."""
+        return next((name for seq, name in self.group.get("message_ids", ()) if seq == self.seq), None)
 
 
 def began_ms(run: str) -> int:
@@ -97,6 +103,25 @@ def of_events(
     some_of = {b'"store":%d,' % store for store, _ in places} | {_of_run(run) for run, _ in deliveries}
     numbers = {b"%d" % eid for _, eid in places} | {b"%d" % seq for _, seq in deliveries}
     return [*_matching(values(log, topic, times_ms, searched, some_of, numbers), places, deliveries)]
+
+
+def not_stored(log: Log, topic: str, wanted: str, node: str | None, searched: Searched) -> Iterator[Outcome]:
+    """Of messages with that id that were published, to that node where one is named, and not stored. Blocks; raises
+    LogError."""
+    names, left_out, known = recorded(wanted), 0, set[Delivery]()
+    octets = [b'"message_ids_left_out":', *map(orjson.dumps, names)]
+    for value in values(log, topic, (0, 0), searched, octets):
+        record = orjson.loads(value)
+        for group in record["groups"]:
+            if node not in (None, group["node"]):
+                continue
+            left_out += group.get("message_ids_left_out", 0)
+            for seq, name in group.get("message_ids", ()):
+                if name in names and (record["run"], seq) not in known:
+                    known.add((record["run"], seq))
+                    yield Outcome(record["at"], record["run"], seq, -1, record["digest"], record["profile"], group)
+    if left_out:
+        searched.lines.append(f"{left_out} more messages were not stored; their message-ids are not recorded")
 
 
 def _of_run(run: str) -> bytes:

@@ -51,6 +51,8 @@ def refusal(outcome: Outcome, reasons: Reasons) -> dict[str, Any]:
         "what": "refused" if group["answer"] != "indeterminate" else "answered",
     }
     document |= {"node": group["node"], "run": outcome.run, "seq": outcome.seq}
+    if outcome.message_id is not None:
+        document["message_id"] = outcome.message_id
     answer = {key: group[key] for key in ("operation", "answer", "native", "outcome", "condition", "class")}
     return document | _link(outcome) | answer | {"rules": [*reasons.rules(outcome)]}
 
@@ -69,7 +71,7 @@ def lines(step: dict[str, Any]) -> Iterator[str]:
     text = _WORDS.get(step["what"], _settled)(step)
     yield f"{step['at'] or _UNKNOWN:<24}  {step['what']:<15} {where}: {text}"
     for rule in step.get("rules", ()):
-        because = rule["because"] or "its reason is not recorded: the tables have changed since"
+        because = rule["because"] or "its reason is not recorded, and the tables have changed since"
         yield f"{_INDENT}rule {rule['table']}.{rule['rule']}: {because}"
     if step.get("error"):
         words = (step["error"].get(key) for key in ("condition", "description", "info"))
@@ -104,7 +106,8 @@ def _answered(step: dict[str, Any]) -> str:
 
 
 def _refused(step: dict[str, Any]) -> str:
-    return f"{_published(step)}: {_answered(step)}; it was not stored"
+    name = f", message-id {printable(step['message_id'])}" if "message_id" in step else ""
+    return f"{_published(step)}{name}: {_answered(step)}; it was not stored"
 
 
 def _waits(step: dict[str, Any]) -> str:

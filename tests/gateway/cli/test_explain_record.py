@@ -45,6 +45,10 @@ def test_a_recorded_delivery_is_decided_again(new_gateway: StartGateway, tmp_pat
     code, output = replay(process, f"{run}:1")
     assert code == 0, "the tables of that time decide, not today's"
     assert "rule stored-accepted\n  then     outcome=accepted settle=true" in output
+    assert "because  The event is stored, and only now may the publisher forget it." in output, "and why they did"
+    steps = json.loads(process.command("trace", f"{run}:1", "--json"))["messages"][0]["life"]
+    [rule] = next(step for step in steps if step["what"] == "answered")["rules"]
+    assert rule["because"].startswith("The event is stored,") and rule["place"] is None
     assert replay(process, f"{run}:99") == (1, f"no outcome of delivery 99 of run {run} is kept\n")
     assert replay(process, "nothing")[0] == 1
 

@@ -17,8 +17,11 @@ from proton.utils import SendException
 from gateway.cli.audit.who import who_am_i
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import GatewayProcess, StartGateway
+from tests.kit.wire import frames
 from tests.kit.wire.ledger import Ledger, client, tag_of
 from tests.kit.wire.logins import PASSWORD, connect, write_users
+from tests.kit.wire.transacting import Transacting
+from transformers.codec import Described, encode
 
 WAIT_S = 60
 REALMS = pytest.mark.parametrize("kind", ["embedded", "kafka"])
@@ -205,9 +208,43 @@ def test_a_refused_publish_and_what_is_not_found(new_gateway: StartGateway, kind
     refused = traced(gateway, f"{run}:{seq + 1}")
     assert happened(refused, "node", "answer") == [("refused", "full", "capacity-reached")]
     assert refused["life"][0]["rules"][-1]["because"]
-    for words in (("--message-id", "second"), (f"{run}:99",), ("123:5",), ("--message-id", "x", "--node", "none")):
+    assert refused == traced(gateway, "--message-id", "second")
+    assert any("message-id second: " in line for line in gateway.command("trace", f"{run}:{seq + 1}").splitlines())
+    for words in (("--message-id", "third"), (f"{run}:99",), ("123:5",), ("--message-id", "x", "--node", "none")):
         with pytest.raises(RuntimeError, match=r"failed \(1\)"):
             gateway.command("trace", *words)
+
+
+@REALMS
+def test_what_a_transaction_did_not_store_is_found_by_its_message_id(new_gateway: StartGateway, kind: str) -> None:
+    """Rolled back, refused inside, lost because it was sent settled, and what is no event."""
+    gateway = new_gateway(kind)
+    gateway.command("node", "create", "full", "--capacity-events", "1", "--honour-capacity", "true")
+    names = {name: encode(Described(0x73, [name])) + frames.message() for name in ("back", "alone", "settled", "none")}
+    with Transacting(gateway.port) as peer:
+        peer.publisher("full")
+        transaction = peer.begun()
+        peer.post(transaction, names["back"])
+        peer.expect("disposition")
+        assert peer.discharge(transaction, fail=True) == "accepted"
+        peer.publish(frames.message())
+        peer.outcomes(1)
+        peer.publish(names["alone"])
+        peer.outcomes(1)
+        peer.publish(names["settled"], settled=True)
+        peer.publish(names["none"] + b"\xff")
+        peer.outcomes(1)
+    gateway.stop()
+    found = {
+        name: traced(gateway, "--message-id", name, "--node", "full")["life"][0]
+        for name in ("back", "alone", "settled")
+    }
+    assert {name: (step["what"], step["answer"]) for name, step in found.items()} == {
+        "back": ("refused", "rolled-back"),
+        "alone": ("refused", "capacity-reached"),
+        "settled": ("refused", "capacity-reached"),
+    }
+    assert found["settled"]["outcome"] == "none", "its publisher cannot know"
 
 
 @REALMS

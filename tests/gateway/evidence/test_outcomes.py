@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.evidence.outcome_key import LinkIdentity, OutcomeKey
-from gateway.evidence.outcomes import DUE_COUNT, DUE_US, Outcomes
+from gateway.evidence.outcomes import DUE_COUNT, DUE_US, MESSAGE_IDS_MAX, Outcomes
 from mappings import load_tables
 
 TABLES = load_tables()
@@ -144,6 +145,39 @@ def test_equal_outcomes_are_one_group() -> None:
         "v": 1, "run": "run", "n": 1, "at": book.now, "low": 6, "next": 6, "digest": ORIGIN.digest,
         "profile": "extended", "closed": 0,
     }  # fmt: skip
+
+
+class Named:
+    """Messages of which every second one has an id."""
+
+    def __init__(self) -> None:
+        self.looked_at = 0
+
+    def message_ids(self, seqs: Sequence[int], most: int) -> list[tuple[int, str]]:
+        some = seqs[:most]
+        self.looked_at += len(some)
+        return [(seq, f"m-{seq}" if seq % 2 else "") for seq in some]
+
+
+def test_what_was_not_stored_is_named_and_a_flood_is_counted() -> None:
+    book, messages = Book(), Named()
+    key = outcome_key("released", answer="capacity-reached")
+    first = book.outcomes.number(200)
+    book.outcomes.tell_published(key, range(first, first + 3), [-1] * 3, messages)
+    book.outcomes.tell_published(outcome_key(), [first + 3], [17], messages)
+    book.outcomes.tell_published(key, range(first + 4, first + 100), [-1] * 96, messages)
+    assert messages.looked_at == MESSAGE_IDS_MAX, "what is stored is not looked at"
+    book.outcomes.flush()
+    refused, stored = book.records[0]["groups"]
+    odd = [seq for seq in refused["seq"][:MESSAGE_IDS_MAX] if seq % 2]
+    assert refused["message_ids"] == [[seq, f"m-{seq}"] for seq in odd]
+    assert refused["message_ids_left_out"] == 99 - MESSAGE_IDS_MAX
+    assert "message_ids" not in stored and "message_ids_left_out" not in stored
+    book.outcomes.tell_published(key, [first + 100], [-1], messages)
+    book.outcomes.tell_published(key, range(first + 101, first + 200), [-1] * 99, None)
+    book.outcomes.flush()
+    assert book.records[1]["groups"][0]["message_ids"] == [[101, "m-101"]], "the next record has room again"
+    assert book.records[1]["groups"][0]["message_ids_left_out"] == 99, "octets that are not kept have no ids"
 
 
 def test_a_turn_without_outcomes_leaves_no_record_and_the_last_one_is_marked() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.explain_record import documents as documents_of
+from gateway.cli.stored_tables import documents as documents_of
 from gateway.config.settings import load_settings
 from gateway.evidence.kept_detail import DESCRIPTION_BYTES_MAX, INFO_BYTES_MAX
 from gateway.serve.open_log import open_log
