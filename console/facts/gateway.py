@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from console.facts.levels import Level, Levels
 from console.facts.rises import MINUTE_US, Key, Rises, counters_of
 from console.limits import HAPPENINGS
 from gateway.verdict.answers import Row
@@ -35,12 +36,14 @@ class Gateway(Standing):
         self.connections: list[Row] = []
         self.links_left_out = False
         self.rises = Rises()
+        self.levels = Levels()
         self.happened: deque[Happening] = deque(maxlen=HAPPENINGS)
         self.tried_us = 0
         self.slow_s = 0.0  # what the last round took
 
     def answered(self, at_us: int, health: Row, samples: Samples, errors: list[Row], slow_s: float) -> None:
         """A round came to its end. `errors`: those since the last one; of another run, all that it keeps."""
+        self.levels.take(at_us, levels_of(samples))
         is_new_run = health["run"] != self.run
         self._note(at_us, health)
         if is_new_run:
@@ -101,6 +104,12 @@ class Gateway(Standing):
                 earlier = round(count * (border_us - first_us) / max(1, last_us - first_us))
                 yield border_us - 1, key_of(row), earlier
             yield last_us, key_of(row), count - earlier
+
+
+def levels_of(samples: Samples) -> dict[str, Level]:
+    """Messages and octets by node, its partitions summed."""
+    events, octets = (samples.sums(f"realmgate_node_{what}", "node") for what in ("events", "bytes"))
+    return {node: (events.get(node), octets.get(node)) for node in events.keys() | octets.keys()}
 
 
 def key_of(error: Row) -> Key:

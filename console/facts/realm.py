@@ -30,7 +30,7 @@ def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
     """One row a node and gateway, its partitions summed. First what is full, then by name."""
     rows: list[Row] = []
     for gateway in shown.of(gateways):
-        sums = {column: _sums(gateway, name, "node") for column, name in _NODE.items()}
+        sums = {column: gateway.samples.sums(name, "node") for column, name in _NODE.items()}
         oldest = _most(gateway, "realmgate_node_oldest_message_age_seconds", "node")
         moved = outcomes_of(gateway, shown)
         queues = {row["node"]: row for row in durables([gateway], shown) if row["durable"] == "queue"}
@@ -39,6 +39,8 @@ def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
             row: Row = {"node": name, "gateway": gateway.name, "together": name in _MANY}
             row |= {column: sums_of_column.get(name) for column, sums_of_column in sums.items()}
             row["used"] = _used(row)
+            level, limits = (row["events"], row["size_bytes"]), (row["events_limit"], row["limit_bytes"])
+            row["full_in_s"] = gateway.levels.full_in_s(name, level, limits, gateway.answered_us)
             row["oldest_s"] = oldest.get(name)
             counted, queue = moved.get(name, {}), queues.get(name, {})
             row["waiting"], row["unsettled"] = queue.get("waiting_events"), queue.get("unsettled_events")
@@ -54,13 +56,6 @@ def _used(row: Mapping[str, Any]) -> float | None:
     """The fuller of its two limits, 0 to 1; None: it has none, or it is unknown."""
     pairs = ((row["events"], row["events_limit"]), (row["size_bytes"], row["limit_bytes"]))
     return max((held / limit for held, limit in pairs if limit and held is not None), default=None)
-
-
-def _sums(gateway: Gateway, name: str, label: str) -> dict[str, int]:
-    sums: Counter[str] = Counter()
-    for labels, number in gateway.samples.all(name):
-        sums[labels.get(label, "")] += int(number)
-    return dict(sums)
 
 
 def _most(gateway: Gateway, name: str, *labels: str) -> dict[str, float]:

@@ -12,6 +12,7 @@ from console.facts.realm import durables, hits, letters, nodes, outcomes, retrie
 from console.facts.rules import profile_of
 from console.pages.errors import kind_of_refusal
 from console.pages.peers import link_row
+from console.pages.standing import quantile_ms
 from console.pages.view import Document, View, frame
 from console.pages.words import change, iso
 from gateway.verdict.problems import open_words
@@ -19,6 +20,7 @@ from gateway.verdict.standing import WAITS
 
 _TOP: Final = 5
 _FOUND: Final = 50
+_COMMIT: Final = "realmgate_commit_seconds"
 
 
 def overview(view: View) -> Document:
@@ -131,7 +133,15 @@ def _transactions(view: View) -> Document:
         for (end,), count in gateway.rises.counted("transactions", view.now_us, view.shown.minutes).items():
             ended[end] += count
     shown = {"open": _sum(view, "transactions_open"), "held_bytes": _sum(view, "transaction_bytes")}
-    return {**shown, "ended": dict(ended)}
+    commit = [
+        {
+            "gateway": gateway.name,
+            "p50_ms": quantile_ms(gateway, _COMMIT, 0.5),
+            "p99_ms": quantile_ms(gateway, _COMMIT, 0.99),
+        }
+        for gateway in view.shown.of(view.gateways)
+    ]
+    return {**shown, "ended": dict(ended), "commit": [row for row in commit if row["p99_ms"] is not None]}
 
 
 def _rules(view: View) -> list[Document]:

@@ -110,8 +110,8 @@ def _gateway(view: View, gateway: Gateway) -> Document:
         "journal_ms": _mean_ms(gateway, "realmgate_journal_transaction_seconds"),
         "append_ms": _mean_ms(gateway, "realmgate_publish_append_seconds"),
         **{
-            f"{word}_{name}_ms": _ms(gateway, f"realmgate_{word}_seconds", part)
-            for word in ("accept", "settle")
+            f"{word}_{name}_ms": quantile_ms(gateway, f"realmgate_{word}_seconds", part)
+            for word in ("accept", "settle", "commit")
             for name, part in (("p50", 0.5), ("p99", 0.99))
         },
     }  # fmt: skip
@@ -127,7 +127,7 @@ def _mean_ms(gateway: Gateway, name: str) -> float | None:
     return round(total / count * 1000, 1) if count and total is not None else None
 
 
-def _ms(gateway: Gateway, name: str, part: float) -> float | None:
+def quantile_ms(gateway: Gateway, name: str, part: float) -> float | None:
     seconds = quantile_s(gateway.samples, name, part)
     return None if seconds is None else round(seconds * 1000, 2)
 

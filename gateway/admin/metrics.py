@@ -110,6 +110,8 @@ def _under_way(gateway: Gateway) -> Parts:
     yield histogram("realmgate_accept_seconds", about, gateway.accept_seconds)
     about = "Deliveries settled outside of transactions, from the turn that read the disposition until it is stored."
     yield histogram("realmgate_settle_seconds", about, gateway.settle_seconds)
+    about = "Transactions that were to commit, from the turn that read the discharge to the realm's answer."
+    yield histogram("realmgate_commit_seconds", about, gateway.commit_seconds)
     yield single("realmgate_transaction_bytes", "gauge", "Messages in transactions.", gateway.transaction_bytes)
     unsettled = 0
     for at, connection in enumerate([*gateway.connections], 1):

@@ -73,6 +73,7 @@ class Shared:
         self.transactions_ended: Counter[str] = Counter()  # by `transaction.ENDS`
         self.accept_seconds = Durations()  # of messages, from the turn that read the transfer to the realm's answer
         self.settle_seconds = Durations()  # of deliveries, from the turn that read the disposition to its being stored
+        self.commit_seconds = Durations()  # of transactions, from the turn that read their discharge to the answer
         self.faults: Counter[str] = Counter()
         self.on_opened: Callable[[Any], None] = lambda _: None  # that connection's peer has said who it is
         self.on_origin: Callable[[str], None] = lambda _: None  # that container's messages bear its mark from now on

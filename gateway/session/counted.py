@@ -27,6 +27,7 @@ def counted(gateway: Shared, connections: int) -> Reading:
     seconds = {
         "accept": _classes(gateway.accept_seconds),
         "settle": _classes(gateway.settle_seconds),
+        "commit": _classes(gateway.commit_seconds),
         "journal": _classes(figures.journal_seconds),
         "publish": _classes(figures.publish_seconds),
     }

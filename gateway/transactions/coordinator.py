@@ -37,6 +37,7 @@ class _Discharge:
     transaction: Transaction
     decision: Decision
     committed: Mapping[str, Decision]  # of the tables under which it came
+    read_s: float  # when it came, in monotonic seconds
 
 
 class CoordinatorLink(LinkOwner):
@@ -98,7 +99,8 @@ class CoordinatorLink(LinkOwner):
             self.link.grant(1)
         elif then["native"] == "commit" and transaction is not None:
             self._discharged(transaction)
-            self._commits.append(_Discharge(seq, transaction, decision, self._committed))
+            now_s = self._gateway.clock.monotonic_s()
+            self._commits.append(_Discharge(seq, transaction, decision, self._committed, now_s))
             if len(self._commits) == 1:
                 self._commit()
         else:
@@ -168,6 +170,7 @@ class CoordinatorLink(LinkOwner):
 
     def _done(self, answer: Committed) -> None:
         discharge = self._commits.popleft()
+        self._gateway.commit_seconds.add(self._gateway.clock.monotonic_s() - discharge.read_s)
         decision: Decision = discharge.committed[answer.answer]
         then = decision.then
         detail = (

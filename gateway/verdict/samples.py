@@ -6,6 +6,7 @@ Errors: `WrongAnswer` where a line cannot be read, or there are more than `SAMPL
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Final
@@ -38,6 +39,13 @@ class Samples:
         """The number of a family without labels; None: it is not there."""
         samples = self._of.get(name)
         return samples[0][1] if samples else None
+
+    def sums(self, name: str, label: str) -> dict[str, int]:
+        """By that label, over all others."""
+        sums: Counter[str] = Counter()
+        for labels, number in self.all(name):
+            sums[labels.get(label, "")] += int(number)
+        return dict(sums)
 
     def label(self, name: str, label: str) -> str:
         """A label of the first sample; empty: it is not there."""

@@ -56,6 +56,9 @@ realmgate_node_oldest_message_age_seconds{{node="orders",partition="0"}} 90.0
 realmgate_node_oldest_message_age_seconds{{node="orders",partition="1"}} 7200.0
 realmgate_node_oldest_message_age_seconds{{node="small",partition="0"}} 0.0
 realmgate_durable_oldest_message_age_seconds{{durable="queue",node="small",partition="0"}} 61.0
+realmgate_commit_seconds_bucket{{le="0.025"}} 3.0
+realmgate_commit_seconds_bucket{{le="0.25"}} 4.0
+realmgate_commit_seconds_bucket{{le="+Inf"}} 4.0
 realmgate_accept_seconds_bucket{{le="0.001"}} 50.0
 realmgate_accept_seconds_bucket{{le="0.01"}} 98.0
 realmgate_accept_seconds_bucket{{le="0.1"}} 100.0

@@ -11,14 +11,16 @@ import orjson
 import pytest
 
 from console.facts.errors import Board, Shown
+from console.facts.gateway import Gateway
 from console.facts.rules import Tables
 from console.pages.all import PAGES
 from console.pages.view import View
 from console.pages.words import change, clock, duration, octets, some
 from console.web.render import Pages
+from gateway.verdict.answers import read_health
 from gateway.verdict.reports import Report
 from gateway.verdict.samples import quantile_s, read_samples
-from tests.console.fixed import METRICS, MISSPELT, NOW_US, REFUSED, RUN, SECOND_US, error, gateway, view
+from tests.console.fixed import METRICS, MISSPELT, NOW_US, REFUSED, RUN, SECOND_US, error, gateway, health, view
 
 MARKUP = "<script>alert(1)</script>"
 
@@ -162,6 +164,41 @@ def test_how_transactions_ended_is_shown(pages: Pages) -> None:
     document, html = rendered(pages, view(gateway()), "/")
     assert document["panels"]["transactions"]["ended"] == {"committed": 3, "expired": 1}
     assert "committed, since 22:44:12 3 expired, since 22:44:12 1" in words(html)
+    assert "commit p50, p99 25 ms, 250 ms" in words(html)
+    other = PAGES["/"].make(view(gateway(), gateway(2, metrics="")))["panels"]["transactions"]["commit"]
+    assert [row["gateway"] for row in other] == ["gw-a:9464"], "of the one that has committed"
+
+
+def test_when_a_node_will_be_full_is_shown(pages: Pages) -> None:
+    """A hundred messages in ten minutes, and nine hundred to go; the other node gets none."""
+    lines = {
+        events: read_samples(
+            f'realmgate_node_events{{node="q"}} {events}\nrealmgate_node_events_limit{{node="q"}} 1000\n'
+            'realmgate_node_events{node="idle"} 7\nrealmgate_node_events_limit{node="idle"} 10\n'
+        )
+        for events in (0, 50, 100, 1000)
+    }
+    filling = Gateway("http://gw-a:9464")
+
+    def answered(events: int, seconds_ago: int) -> None:
+        answer = read_health(orjson.dumps(health()))
+        filling.answered(NOW_US - seconds_ago * SECOND_US, answer, lines[events], [], 0.0)
+
+    def full_in_s() -> dict[str, float | None]:
+        rows = PAGES["/nodes"].make(view(filling))["rows"]
+        return {row["node"]: row["full_in_s"] for row in rows}
+
+    answered(0, 601)
+    assert full_in_s() == {"q": None, "idle": None}, "one reading has no rate"
+    answered(50, 300)
+    answered(100, 1)
+    assert full_in_s() == {"q": 5400.0, "idle": None}
+    document, html = rendered(pages, view(filling), "/")
+    assert document["panels"]["capacity"][1]["full_in_s"] == 5400.0
+    assert "q 10 % 1,000 90 min" in words(html)
+    assert "full in 90 min at this rate" in words(rendered(pages, view(filling), "/nodes")[1])
+    answered(1000, 0)
+    assert full_in_s()["q"] == 0
 
 
 def test_a_gateway_that_does_not_answer_is_a_problem_and_keeps_its_numbers() -> None:

@@ -202,6 +202,7 @@ def test_how_transactions_ended_is_counted(new_gateway: StartGateway) -> None:
         assert peer.discharge(begun) == "accepted"
         peer.discharge(peer.declare(), fail=True)
         assert ended() == {"committed": 1, "rolled-back": 1}
+        assert watch.metrics()["realmgate_commit_seconds_count", ()] == 1, "a rollback is no commit"
         begun = peer.declare()
         peer.promised(*peer.post(begun, MESSAGE))
         process.command("node", "delete", "orders")

@@ -23,6 +23,7 @@ from tests.kit.processes.prometheus import start_prometheus
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
+from tests.kit.wire.transacting import Transacting
 
 DASHBOARD: dict[str, Any] = json.loads(
     (Path(__file__).parents[3] / "deploy" / "grafana" / "realmgate.json").read_text()
@@ -103,6 +104,11 @@ def pass_messages(port: int) -> None:
         peer.outcomes(1)
         peer.settle(seen, frames.state("accepted"))
         peer.stored("bounded", MESSAGE)
+    with Transacting(port) as transacting:
+        transacting.publisher("orders")
+        transaction = transacting.begun()
+        transacting.promised(*transacting.post(transaction, MESSAGE))
+        assert transacting.discharge(transaction) == "accepted"
     with Peer(port) as peer:
         peer.send(frames.attach_receiver("no-such-queue"))
         assert peer.refused() == "amqp:not-found"
