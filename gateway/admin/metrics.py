@@ -65,6 +65,9 @@ def of_gateway(gateway: Gateway, ready: bool) -> Parts:
     yield single("realmgate_delayed_connections", "counter", about, gateway.arrivals.delayed)
     yield single("realmgate_links", "gauge", "Links that are attached.", gateway.links)
     yield single("realmgate_links_limit", "gauge", "Limit of links.", limits.links)
+    about = "Stores that are read for consumers: on Kafka each has a client of its own."
+    yield single("realmgate_stores_read", "gauge", about, gateway.shares.stores_read.used)
+    yield single("realmgate_stores_read_limit", "gauge", "Limit of them.", limits.stores_read)
     yield single("realmgate_transactions_open", "gauge", "Transactions declared and not ended.", gateway.transactions)
     ended = [((end,), float(gateway.transactions_ended[end])) for end in ENDS]
     yield Family("realmgate_transactions_ended", "counter", "Transactions by how they ended.", ("end",), ended)

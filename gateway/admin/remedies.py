@@ -57,6 +57,8 @@ OF_FAULTS: Final[Mapping[str, str]] = {
     " limits.temporary_nodes; limits.share_percent says how much of it one user or address may have",
     "too-many-durables": "let the application unsubscribe durables that it does not use (realmgate durable list,"
     " durable delete), or raise limits.durables; limits.share_percent says how much of it one user may have",
+    "too-many-stores": "let the application consume from fewer nodes, or raise limits.stores_read and the limits of"
+    " threads and files; limits.share_percent says how much of it one user or address may have",
     "too-much-unfinished": "let the application send fewer large messages at a time, or raise limits.held_bytes and"
     " limits.held_bytes_per_connection",
     "too-much-held": "let the application read and settle what it is given, or raise limits.held_bytes",

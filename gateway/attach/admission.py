@@ -234,7 +234,7 @@ class Admission(LinkOwner):
             sharing = self.terminus.sharing == "shared", all_containers
             names = durable_name(subscriber(self.connection.container, self.link.name, *sharing), terms.volatile)
             self._held = durable_source(self.terminus.asked, terms, all_containers)
-        full = subscription_limit_fault(self.connection, self.terminus, node.name, names, self._owned)
+        full = subscription_limit_fault(self.connection, self.terminus, node, names, self._owned)
         if full is not None:
             self.connection.fault(*full, self.link)
             return

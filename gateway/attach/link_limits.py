@@ -1,5 +1,5 @@
 """How many links there may be: of one session, of one holder, of all connections; and what a subscription may have
-made: marks of containers, durables."""
+made: readers of stores, marks of containers, durables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from gateway.terminus.termini import Terminus
 from gateway.transactions.open_transactions import TransactingPeer
 from native_backend.access.durable_owner import owner_of
 from native_backend.nodes.durable import DurableName
+from native_backend.nodes.node import Node
 
 
 def link_limit_fault(connection: TransactingPeer, link: Link) -> tuple[str, str] | None:
@@ -21,12 +22,15 @@ def link_limit_fault(connection: TransactingPeer, link: Link) -> tuple[str, str]
 
 
 def subscription_limit_fault(
-    connection: TransactingPeer, terminus: Terminus, node: str, names: DurableName | None, owned: bool
+    connection: TransactingPeer, terminus: Terminus, node: Node, names: DurableName | None, owned: bool
 ) -> tuple[str, str] | None:
-    """The same of a subscription. `names`: of its durable. `owned`: that belongs to its user, not to the realm."""
+    """The same of a subscription. `names`: of its durable. `owned`: that belongs to its user, not to the realm. Its
+    store counts from the time when it is attached."""
     gateway, moves = connection.gateway, terminus.kind == "channel"  # a topic: as JMS moves it
     owner = owner_of(connection.subject) if owned else None
-    if names is not None and (full := gateway.durable_share.refusal(node, names, owner, moves=moves)):
+    if full := gateway.store_share.refusal(node, connection.holder):
+        return "too-many-stores", full
+    if names is not None and (full := gateway.durable_share.refusal(node.name, names, owner, moves=moves)):
         return "too-many-durables", full
     if terminus.filters.no_local and not gateway.mark_origin(connection.container):
         most = gateway.limits.no_local_containers

@@ -95,8 +95,8 @@ class Limits:
         1,
         100,
         "of `connections`, `links`, `transactions`, `transactions_bytes`, `in_flight_bytes`, `temporary_nodes`, "
-        "`durables` and half of `in_flight`: what one user may have, or without a login one address, while others have "
-        "nothing; the more they have, the less; 100: all of it",
+        "`durables`, `stores_read` and half of `in_flight`: what one user may have, or without a login one address, "
+        "while others have nothing; the more they have, the less; 100: all of it",
     )
     failed_logins: int = _limit(
         10_000, 1, 10_000_000, "addresses and users whose failed logins are remembered; the oldest is forgotten"
@@ -111,6 +111,13 @@ class Limits:
     temporary_nodes: int = _limit(1_000, 0, 100_000, "dynamic nodes of all connections; one more is refused")
     durables: int = _limit(
         50_000, 0, 10_000_000, "durables of the realm; an attach that would make one more is refused"
+    )
+    stores_read: int = _limit(
+        2_000,
+        0,
+        100_000,
+        "stores that are read for consumers, one for each partition of a node, whatever number of consumers it has; an "
+        "attach to one more is refused. On Kafka each takes some 4 threads, 8 file descriptors and 0.6 MB",
     )
     credit_per_link: int = _limit(5_000, 1, _UINT_MAX, "deliveries that one publisher may have under way")
     in_flight: int = _limit(50_000, 1, 10_000_000, "deliveries that all publishers together may have under way")

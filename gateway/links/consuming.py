@@ -66,6 +66,7 @@ class ConsumingLink(LinkOwner):
         self._read_s = 0.0  # when its peer's latest dispositions came
         self._size_max = link.message_size_max
         self.without_credit = WithoutCredit(self._gateway.clock)
+        self._gateway.store_share.join(subscription.node, connection.holder)
 
     def use(self, tables: TableSet) -> None:
         """Decide by these tables from the next disposition on, as they are for this node."""
@@ -292,13 +293,10 @@ class ConsumingLink(LinkOwner):
         self._gateway.outcomes.tell(key, batch.seqs, eids_of(batch.eids), batch.detail)
         if batch.cause in _WITHOUT_PEER:
             return  # the peer has gone
-        then = (answer_rule or batch.decision).then
+        decided = answer_rule or batch.decision
+        then = decided.then
         answer_words = (answer.answer, answer.native) if answer else (None, None)
-        detail = (
-            describe_error(str(self.facts.node), answer_rule or batch.decision, *answer_words)
-            if then["condition"]
-            else ""
-        )
+        detail = describe_error(str(self.facts.node), decided, *answer_words) if then["condition"] else ""
         if not batch.peer_settled:  # else it gets no more dispositions
             if not then["condition"] and batch.state.startswith(_ECHOED):
                 self.link.tell_back(batch.seqs, key.outcome, batch.state, batch.detail)
@@ -343,6 +341,7 @@ class ConsumingLink(LinkOwner):
             state = self._default[cause].then["state"]
             self._carry_out(state, cause, True, seqs, eids)
         self.subscription.close()
+        self._gateway.store_share.leave(self.subscription.node, self.connection.holder)
         if self._terminus.filters.no_local and self.subscription.mode != "durable":  # a durable goes on wanting none
             self._gateway.no_local.release(self.connection.container)
         self.connection.expiry_scopes.leave(self.subscription, self.link.session)

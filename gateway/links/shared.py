@@ -22,6 +22,7 @@ from gateway.quotas.attach_share import AttachShare
 from gateway.quotas.durable_share import DurableShare
 from gateway.quotas.held_bytes import HeldBytes
 from gateway.quotas.shares import Shares
+from gateway.quotas.store_share import StoreShare
 from gateway.quotas.waiting_bytes import WaitingBytes
 from gateway.terminus.no_local import NoLocalContainers, origin_of
 from mappings import TableSet
@@ -68,6 +69,7 @@ class Shared:
         self.arrivals = Arrivals(self.limits, clock, self.notices)
         self.attach_share: AttachShare[Any] = AttachShare()
         self.durable_share = DurableShare(self.shares.durables, realm.durables, clock)
+        self.store_share = StoreShare(self.shares.stores_read)
         self.publishers: Publishers[Any] = Publishers()
         self.ready: dict[Pumped, None] = {}  # may get something in the next turn; all others are not visited
         self.transactions_ended: Counter[str] = Counter()  # by `transaction.ENDS`

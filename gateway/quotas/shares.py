@@ -66,18 +66,21 @@ class SharedLimit:
         """It may take so many more."""
         return self._held[holder] + count <= self.share(holder)
 
-    def exhausted(self) -> str:
-        """Why there is none more, for any holder, and what to do; empty: there is."""
-        taken = self.used >= self.maximum
+    def exhausted(self, count: int = 1) -> str:
+        """Why there are not so many more, for any holder, and what to do; empty: there are."""
+        if count > 1 and self.used + count > self.maximum > self.used:
+            free, wanted = self.maximum - self.used, f"{count} {self._things} more"
+            return f"{wanted} are wanted, and {free} of {self.maximum} are left; raise limits.{self._name}"
+        taken = self.used + count > self.maximum
         return f"all {self.maximum} {self._things} are taken; raise limits.{self._name}" if taken else ""
 
-    def refusal(self, holder: str) -> str:
-        """Why it gets none more, and what to do; empty: it may take one."""
+    def refusal(self, holder: str, count: int = 1) -> str:
+        """Why it gets not so many more, and what to do; empty: it may take them."""
         free = self.maximum - self.used
-        if words := self.exhausted():
+        if words := self.exhausted(count):
             return words
-        percent, held = self._percent(), self._held[holder]
-        if held * (100 - percent) < free * percent:
+        percent, held, before = self._percent(), self._held[holder], count - 1
+        if (held + before) * (100 - percent) < (free - before) * percent:
             return ""
         who = ascii(holder)[1:-1][:NAME_CHARACTERS]
         has = f"{who} has {held} of {self.maximum} {self._things}"
@@ -103,3 +106,4 @@ class Shares:
         self.in_flight_bytes = SharedLimit("in_flight_bytes", "octets in flight", limits.in_flight_bytes, percent)
         self.temporary_nodes = SharedLimit("temporary_nodes", "temporary nodes", limits.temporary_nodes, percent)
         self.durables = SharedLimit("durables", "durables", limits.durables, percent)
+        self.stores_read = SharedLimit("stores_read", "stores with consumers", limits.stores_read, percent)

@@ -20,6 +20,7 @@ _TOO_MANY: Final = {
     "too-many-links": "links",
     "too-many-nodes": "temporary queues",
     "too-many-durables": "durables",
+    "too-many-stores": "nodes with consumers",
 }
 _REFUSALS: Final = ("denied", "login-failed", "node-unknown")
 

@@ -266,6 +266,7 @@ FAULT = TableWords(
             "too-many-links",
             "too-many-nodes",
             "too-many-durables",
+            "too-many-stores",
             "invalid-terminus",
             "idle",
             "idle-time-out-not-kept",

@@ -137,6 +137,10 @@ def _too_many_durables(_: Environment, peer: Conversation) -> None:
     peer.say(frames.attach_receiver(frames.source("c", durable=2, expiry="never")))
 
 
+def _too_many_stores(_: Environment, peer: Conversation) -> None:
+    peer.say(frames.attach_receiver(frames.source("q")))
+
+
 def _too_many_containers(_: Environment, peer: Conversation) -> None:
     no_local = AmqpMap([(Symbol("no-local"), Described(ULong(0x468C00000003), []))])
     peer.say(frames.attach_receiver(frames.source("c", filters=no_local)))
@@ -217,6 +221,7 @@ LIMITS: dict[str, dict[str, int]] = {
     "too-many-links": {"links": 1},
     "too-many-nodes": {"temporary_nodes": 0},
     "too-many-durables": {"durables": 0},
+    "too-many-stores": {"stores_read": 0},
     "too-many-containers": {"no_local_containers": 0},
     "too-much-unfinished": {"message_size_bytes": 1_000, "held_bytes_per_connection": 1_000},
     "too-much-held": {"message_size_bytes": 1_000, "held_bytes": 20_000, "connections": 1_000},
@@ -246,6 +251,7 @@ FAULTS: dict[str, Callable[[Environment, Conversation], None]] = {
     "too-many-links": _too_many_links,
     "too-many-nodes": _too_many_nodes,
     "too-many-durables": _too_many_durables,
+    "too-many-stores": _too_many_stores,
     "too-many-containers": _too_many_containers,
     "too-many-connections": _too_many_connections,
     "too-much-unfinished": _too_much_unfinished,

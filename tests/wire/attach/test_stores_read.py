@@ -1,0 +1,43 @@
+"""How many stores are read for consumers, over a socket: one too many is refused, and what ends makes room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kit.patience import HANG_S
+from tests.kit.processes.admin_pages import Watch
+from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.wire import frames
+from tests.kit.wire.peer import Peer
+from tests.wire.conftest import serve
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """Eight stores at most, of which peers of one address have six."""
+    admin = {"listen": "http://127.0.0.1:0"}
+    yield from serve(tmp_path_factory, limits={"stores_read": 8}, nodes={"create_on_attach": ["*"]}, admin=admin)
+
+
+def test_a_consumer_of_one_store_too_many_is_refused_and_the_others_go_on(few: GatewayProcess) -> None:
+    few.command("node", "create", "wide", "--partitions", "4")
+    watch = Watch.of(few)
+    with Peer(few.port) as peer, Peer(few.port) as other:
+        peer.consumer("wide", handle=0, name="wide")
+        for number in range(2):
+            peer.consumer(f"q{number}", handle=number + 1, name=f"q{number}")
+        assert watch.metrics()["realmgate_stores_read", ()] == 6
+        peer.send(frames.attach_receiver("q2", 3, "q2"))
+        assert peer.refused() == "amqp:resource-limit-exceeded"
+        other.consumer("q1")
+        peer.consumer("q1", handle=4, name="q1-too")
+        assert watch.metrics()["realmgate_stores_read", ()] == 6, "that is read already"
+        peer.send(frames.detach(0))
+        peer.expect("detach")
+        peer.consumer("q2", credit=1, handle=0, name="q2-again")
+        assert watch.metrics()["realmgate_stores_read", ()] == 3
+        peer.stored("q2", frames.message())
+        assert peer.next_frame("transfer", lambda seen: seen.field(0) == 0, HANG_S).payload == frames.message()
+    watch.until_zero("realmgate_stores_read")
