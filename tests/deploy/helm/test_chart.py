@@ -226,8 +226,8 @@ def test_prometheus_gets_a_job_that_the_alerts_know(charts: dict[str, Rendered])
     job = labels[monitor["spec"]["jobLabel"]]
     assert job == f"orders-realmgate-{NAMESPACE}"
     rules = (ROOT / "deploy" / "prometheus" / "rules.yml").read_text()
-    [pattern] = re.findall(r'up\{job=~"([^"]+)"\}', rules)
-    assert re.fullmatch(pattern, job)
+    patterns = re.findall(r'up\{job=~"([^"]+)"\}', rules)
+    assert patterns and all(re.fullmatch(pattern, job) for pattern in patterns)
     assert [entry for entry in chart.all("Service") if monitor["spec"]["jobLabel"] in entry["metadata"]["labels"]] == [
         headless
     ]
