@@ -278,10 +278,10 @@ def _ends(accounts: frames.Accounts, tables: frames.Small) -> durables.Ends:
 def _suspects(spark: SparkSession, everything: DataFrame, tables: frames.Small) -> DataFrame | None:
     """The blocks to look at row by row; None when all agree. Few, nearly always: then they are broadcast."""
     suspects = blocks.suspects(everything, tables.runs).persist()
-    some = suspects.take(frames.LITERAL_ROWS_MAX + 1)
+    some = suspects.take(frames.LOCAL_ROWS_MAX + 1)
     if not some:
         return None
-    if len(some) > frames.LITERAL_ROWS_MAX:
+    if len(some) > frames.LOCAL_ROWS_MAX:
         return suspects
     return F.broadcast(frames.local_table(spark, [(row["run"], row["block"]) for row in some], schemas.BLOCKS))
 
@@ -301,10 +301,10 @@ def _deliveries(
         findings = verdicts.explained(findings, frames.local_table(spark, lost, schemas.LOST))
     summed = verdicts.summed(findings).unionByName(verdicts.missing_records(suspicious, tables.runs)).persist()
     places = summed.where((F.col("class") == "P1") & F.col("eid").isNotNull())
-    some = durables.blocks_of(places).take(frames.LITERAL_ROWS_MAX + 1)
+    some = durables.blocks_of(places).take(frames.LOCAL_ROWS_MAX + 1)
     if not some:
         return summed, None
-    if len(some) > frames.LITERAL_ROWS_MAX:
+    if len(some) > frames.LOCAL_ROWS_MAX:
         return summed, durables.blocks_of(places)
     return summed, frames.local_table(spark, [(row["store"], row["block"]) for row in some], schemas.PLACES)
 

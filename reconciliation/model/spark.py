@@ -21,6 +21,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from reconciliation.model.errors import SetupError
+from reconciliation.model.known_classes import keep_classes
 from reconciliation.model.spark_settings import Asked, checked, settings
 
 JAVA_MIN = 17
@@ -69,10 +70,12 @@ def start(
         builder = builder.config(name, value)
     if given is None:
         with _said_to(scratch.with_name("spark.log")):
-            return builder.getOrCreate()
-    session = builder.getOrCreate()
-    for jar in jars:
-        session.sql(f"ADD JAR '{jar.as_uri()}'")  # the JVM was there before: spark.jars would not reach it
+            session = builder.getOrCreate()
+    else:
+        session = builder.getOrCreate()
+        for jar in jars:
+            session.sql(f"ADD JAR '{jar.as_uri()}'")  # the JVM was there before: spark.jars would not reach it
+    keep_classes()
     return session
 
 

@@ -12,7 +12,7 @@ from reconciliation.model.folder import LocalFolder
 from reconciliation.model.runs import numbering_findings, runs_of
 from reconciliation.model.window import Window, parse
 from reconciliation.report import report
-from reconciliation.transforms import bases, blocks, frames, runs, tallies
+from reconciliation.transforms import bases, blocks, runs, tallies
 from reconciliation.transforms.frames import local_table
 from tests.reconciliation.numberings import numbering
 
@@ -31,16 +31,15 @@ def stored(seq: int, eid: int) -> list[tuple[str | int | None, ...]]:
     return [account(seq, "stored", eid), account(seq, "event", eid)]
 
 
-def test_a_small_table_is_the_planners_own(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As literals, by Arrow, or empty: no executor needs Python for it."""
+def test_a_small_table_is_the_planners_own(session: SparkSession) -> None:
+    """By Arrow, or empty: no executor needs Python for it."""
     rows: list[tuple[str | int | None, ...]] = [("it's \u00fc", None), (None, 1 << 40), ("", -1)]
-    few = local_table(session, rows, "name string, number bigint")
-    monkeypatch.setattr(frames, "LITERAL_ROWS_MAX", 2)
-    many = local_table(session, rows, "name string, number bigint")
+    some = local_table(session, rows, "name string, number bigint")
+    unknown = local_table(session, [(None, None)], "name string, number bigint")
     none = local_table(session, [], "name string, number bigint")
-    assert [tuple(row) for row in few.collect()] == [tuple(row) for row in many.collect()] == rows
-    assert none.collect() == []
-    for table in (few, many, none):
+    assert [tuple(row) for row in some.collect()] == rows
+    assert [tuple(row) for row in unknown.collect()] == [(None, None)] and none.collect() == []
+    for table in (some, unknown, none):
         assert [field.dataType.simpleString() for field in table.schema.fields] == ["string", "bigint"]
         assert "LocalRelation" in table._jdf.queryExecution().optimizedPlan().toString()
 

@@ -1,0 +1,16 @@
+"""Classes of the JVM are asked for once, as the installed py4j and PySpark let us."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+
+def test_a_class_and_its_methods_are_kept_and_packages_are_not(session: SparkSession) -> None:
+    jvm: Any = session._jvm
+    functions = jvm.functions
+    assert jvm.functions is functions and functions.col is functions.col
+    assert jvm.java is not jvm.java
+    assert [row[0] for row in session.range(2).select(F.col("id") + 1).collect()] == [1, 2]
