@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from console.facts.levels import Level, Levels
+from console.facts.levels import Levels, levels_of
 from console.facts.rises import MINUTE_US, Key, Rises, counters_of
 from console.limits import HAPPENINGS
 from gateway.verdict.answers import Row
@@ -104,12 +104,6 @@ class Gateway(Standing):
                 earlier = round(count * (border_us - first_us) / max(1, last_us - first_us))
                 yield border_us - 1, key_of(row), earlier
             yield last_us, key_of(row), count - earlier
-
-
-def levels_of(samples: Samples) -> dict[str, Level]:
-    """Messages and octets by node, its partitions summed."""
-    events, octets = (samples.sums(f"realmgate_node_{what}", "node") for what in ("events", "bytes"))
-    return {node: (events.get(node), octets.get(node)) for node in events.keys() | octets.keys()}
 
 
 def key_of(error: Row) -> Key:

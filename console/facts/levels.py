@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Final
 
 from console.facts.rises import MINUTE_US
 from console.limits import MINUTES
+from gateway.verdict.samples import Samples
 
+TOGETHER: Final = ("other", "temporary")
+"""What stands for several nodes: these have no capacity together."""
 Level = tuple[float | None, float | None]
 """Messages and octets; None: unknown."""
 SPAN_MIN_US: Final = MINUTE_US
@@ -30,8 +33,10 @@ class Levels:
         if not self._readings or at_us - self._readings[-1][0] >= MINUTE_US:
             self._readings.append((at_us, levels))
 
-    def full_in_s(self, node: str, now: Level, limits: Level, at_us: int) -> float | None:
+    def full_in_s(self, node: str, now: Level | None, limits: Level, at_us: int) -> float | None:
         """By the limit that is reached first, 0 where one is. None: neither is, or there is no rate yet."""
+        if now is None:
+            return None
         pairs = [*zip(self._rates(node, now, at_us), now, limits, strict=True)]
         if any(limit and level is not None and level >= limit for _, level, limit in pairs):
             return 0.0
@@ -49,3 +54,18 @@ class Levels:
                 )
                 return events, octets
         return 0.0, 0.0
+
+
+def levels_of(samples: Samples) -> dict[str, Level]:
+    """By node, its partitions summed, where all of them are counted."""
+    events, octets = (samples.sums(f"realmgate_node_{what}", "node") for what in ("events", "bytes"))
+    counted, all_of = (_partitions(samples, f"realmgate_node_{what}") for what in ("events", "events_limit"))
+    return {
+        node: (count, octets.get(node))
+        for node, count in events.items()
+        if node not in TOGETHER and counted[node] == all_of[node]
+    }
+
+
+def _partitions(samples: Samples, name: str) -> Counter[str]:
+    return Counter(labels.get("node", "") for labels, _ in samples.all(name))

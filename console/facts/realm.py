@@ -11,36 +11,34 @@ from typing import Any, Final
 
 from console.facts.errors import Shown
 from console.facts.gateway import Gateway
+from console.facts.levels import TOGETHER, levels_of
 from console.facts.rises import MINUTE_US
 from console.limits import MINUTES
 
-_NODE: Final = {
-    "events": "realmgate_node_events",
-    "events_limit": "realmgate_node_events_limit",
-    "size_bytes": "realmgate_node_bytes",
-    "limit_bytes": "realmgate_node_limit_bytes",
-}
+_HELD: Final = {"events": "realmgate_node_events", "size_bytes": "realmgate_node_bytes"}
+_LIMITS: Final = {"events_limit": "realmgate_node_events_limit", "limit_bytes": "realmgate_node_limit_bytes"}
 _DURABLE: Final = ("consumers", "low_eid", "stored_events", "waiting_events", "unsettled_events", "delayed_events",
                    "hole_events", "settled_ranges")  # fmt: skip
-_MANY: Final = ("other", "temporary")
 Row = dict[str, Any]
 
 
 def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
-    """One row a node and gateway, its partitions summed. First what is full, then by name."""
+    """One row a node and gateway: its partitions summed, which share its capacity. First what is full, then by name."""
     rows: list[Row] = []
     for gateway in shown.of(gateways):
-        sums = {column: gateway.samples.sums(name, "node") for column, name in _NODE.items()}
+        sums = {column: gateway.samples.sums(name, "node") for column, name in _HELD.items()}
+        sums |= {column: gateway.samples.highest(name, "node") for column, name in _LIMITS.items()}
+        levels = levels_of(gateway.samples)
         oldest = _most(gateway, "realmgate_node_oldest_message_age_seconds", "node")
         moved = outcomes_of(gateway, shown)
         queues = {row["node"]: row for row in durables([gateway], shown) if row["durable"] == "queue"}
         letters = _letters(gateway, shown)
         for name in sorted({*sums["events_limit"], *sums["events"]}):
-            row: Row = {"node": name, "gateway": gateway.name, "together": name in _MANY}
+            row: Row = {"node": name, "gateway": gateway.name, "together": name in TOGETHER}
             row |= {column: sums_of_column.get(name) for column, sums_of_column in sums.items()}
             row["used"] = _used(row)
-            level, limits = (row["events"], row["size_bytes"]), (row["events_limit"], row["limit_bytes"])
-            row["full_in_s"] = gateway.levels.full_in_s(name, level, limits, gateway.answered_us)
+            limits = row["events_limit"], row["limit_bytes"]
+            row["full_in_s"] = gateway.levels.full_in_s(name, levels.get(name), limits, gateway.answered_us)
             row["oldest_s"] = oldest.get(name)
             counted, queue = moved.get(name, {}), queues.get(name, {})
             row["waiting"], row["unsettled"] = queue.get("waiting_events"), queue.get("unsettled_events")

@@ -194,7 +194,7 @@ def of_durables(figures: RealmMetrics) -> Parts:
         elif durable is not None:
             beyond.setdefault((durable.node, durable.durable), []).append(durable)
         yield None
-    named, others = _with_names(beyond.values(), _is_stuck, METRIC_MORE_DURABLES)
+    named, others = _with_names(beyond.values(), lambda stores: any(map(_is_stuck, stores)), METRIC_MORE_DURABLES)
     shown += named
     if others:
         shown.append(_sum(others))
@@ -227,12 +227,12 @@ def _is_stuck(durable: DurableMetrics) -> bool:
 
 
 def _with_names(
-    beyond: Iterable[list[_Store]], is_named: Callable[[_Store], bool], count: int
+    beyond: Iterable[list[_Store]], is_named: Callable[[list[_Store]], bool], count: int
 ) -> tuple[list[_Store], list[_Store]]:
-    """All stores of the first `count` nodes, or durables, of which one is to have its name; the other ones."""
+    """All stores of the first `count` nodes, or durables, that are to have their names; the other ones."""
     named, others, left = list[_Store](), list[_Store](), count
     for stores in beyond:
-        if left and any(map(is_named, stores)):
+        if left and is_named(stores):
             named += stores
             left -= 1
         else:
@@ -265,10 +265,11 @@ def _sum(others: list[DurableMetrics]) -> DurableMetrics:
 
 
 def of_nodes(figures: RealmMetrics) -> Parts:
-    """The first `METRIC_NODES` stores, and those of the first `METRIC_MORE_NODES` nodes of the rest that are nearly
+    """The nodes of the first `METRIC_NODES` stores, and of the rest the first `METRIC_MORE_NODES` nodes that are nearly
     full. Those beyond are one, of their sums, and so are all temporary ones."""
     shown: dict[tuple[str, str], NodeFigures] = {}
     beyond: dict[str, list[NodeFigures]] = {}
+    whole: set[str] = set()  # nodes that are shown: with all of their stores
 
     def show(names: tuple[str, str], node: NodeFigures) -> None:
         shown[names] = _together(shown[names], node) if names in shown else node
@@ -277,7 +278,8 @@ def of_nodes(figures: RealmMetrics) -> Parts:
         yield None
         if node is not None and node.temporary:
             show((TEMPORARY, OTHER), node)
-        elif node is not None and len(shown) < METRIC_NODES:
+        elif node is not None and (node.node in whole or (node.node not in beyond and len(shown) < METRIC_NODES)):
+            whole.add(node.node)
             show((node.node, str(node.partition)), node)
         elif node is not None:
             beyond.setdefault(node.node, []).append(node)
@@ -285,12 +287,20 @@ def of_nodes(figures: RealmMetrics) -> Parts:
     for node in named:
         show((node.node, str(node.partition)), node)
     for node in others:
-        show((OTHER, OTHER), node)
+        show((OTHER, OTHER), replace(node, events_max=0, bytes_max=0) if node.partition else node)
     columns: tuple[tuple[str, str, Callable[[NodeFigures], float | None]], ...] = (
         ("events", _MESSAGES, lambda store: store.stored),
         ("bytes", "Octets of a node with a capacity.", lambda store: store.size_bytes),
-        ("events_limit", "How many messages it takes; 0: any number.", lambda store: store.events_max),
-        ("limit_bytes", "How many octets it takes; 0: any number.", lambda store: store.bytes_max),
+        (
+            "events_limit",
+            "Messages that all its partitions take; 0: any number.",
+            lambda store: store.events_max,
+        ),
+        (
+            "limit_bytes",
+            "Octets that all its partitions take; 0: any number.",
+            lambda store: store.bytes_max,
+        ),
         ("oldest_message_age_seconds", _OLDEST, lambda store: store.oldest_s),
     )
     for name, about, number in columns:
@@ -298,9 +308,11 @@ def of_nodes(figures: RealmMetrics) -> Parts:
         yield Family(f"realmgate_node_{name}", "gauge", about, ("node", "partition"), samples)
 
 
-def _is_nearly_full(node: NodeFigures) -> bool:
-    pairs = ((node.stored, node.events_max), (node.size_bytes, node.bytes_max))
-    return any(limit and (held or 0) >= _NEARLY * limit for held, limit in pairs)
+def _is_nearly_full(stores: list[NodeFigures]) -> bool:
+    """The stores of a node share its capacity."""
+    events, octets = (sum(store.stored or 0 for store in stores), sum(store.size_bytes or 0 for store in stores))
+    pairs = ((events, stores[0].events_max), (octets, stores[0].bytes_max))
+    return any(limit and held >= _NEARLY * limit for held, limit in pairs)
 
 
 def _together(first: NodeFigures, other: NodeFigures) -> NodeFigures:

@@ -19,6 +19,11 @@ class TransferRun:
     presettled: list[int] = field(default_factory=list)
     transaction: bytes | None = None
 
+    @property
+    def is_mixed(self) -> bool:
+        """Some came settled, and some did not. Equal lists are found equal sooner than one is summed up."""
+        return self.presettled != self.presettled[:1] * len(self.presettled)
+
 
 @dataclass(slots=True)
 class DispositionRun:

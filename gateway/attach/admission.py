@@ -15,7 +15,7 @@ from gateway.amqp.link_ends import Outgoing
 from gateway.amqp.link_owner import LinkOwner
 from gateway.attach.anonymous_relay import RelayLink
 from gateway.attach.attaching_peer import AttachingPeer
-from gateway.attach.link_limits import subscription_limit_fault
+from gateway.attach.link_limits import refuses_store, subscription_limit_fault
 from gateway.attach.recalled_link import RecalledLink
 from gateway.attach.refusal_words import BY_NATIVE, NAME_IN_USE, OWNED
 from gateway.attach.refused_attaches import tell_ended, tell_refused
@@ -340,10 +340,10 @@ class Admission(LinkOwner):
             self._give_back(answer.subscription)
             self._refuse(decision, answer.answer, answer.native)
             return
-        if not self._takes_its_name():
+        assert isinstance(self.link, Outgoing) and self._node is not None
+        if refuses_store(self.connection, self.link, self._node) or not self._takes_its_name():
             self._give_back(answer.subscription)
             return
-        assert isinstance(self.link, Outgoing) and self._node is not None
         mode = "move" if answer.subscription.mode == "queue" else "copy"
         holds = consumer_answer(self.link.attach, self.terminus, self._node, mode, self._held, self._made)
         self.link.confirm(holds)

@@ -24,8 +24,7 @@ def link_limit_fault(connection: TransactingPeer, link: Link) -> tuple[str, str]
 def subscription_limit_fault(
     connection: TransactingPeer, terminus: Terminus, node: Node, names: DurableName | None, owned: bool
 ) -> tuple[str, str] | None:
-    """The same of a subscription. `names`: of its durable. `owned`: that belongs to its user, not to the realm. Its
-    store counts from the time when it is attached."""
+    """The same of a subscription. `names`: of its durable. `owned`: that belongs to its user, not to the realm."""
     gateway, moves = connection.gateway, terminus.kind == "channel"  # a topic: as JMS moves it
     owner = owner_of(connection.subject) if owned else None
     if full := gateway.store_share.refusal(node, connection.holder):
@@ -36,3 +35,10 @@ def subscription_limit_fault(
         most = gateway.limits.no_local_containers
         return "too-many-containers", f"at most {most} containers may use no-local filters"
     return None
+
+
+def refuses_store(connection: TransactingPeer, link: Link, node: Node) -> bool:
+    """Asked again when its consumer is attached, from when on the store counts: others have come meanwhile."""
+    if full := connection.gateway.store_share.refusal(node, connection.holder):
+        connection.fault("too-many-stores", full, link)
+    return bool(full)

@@ -29,7 +29,7 @@ def stored_because(log: Log, topic: str, digest: str) -> Because:
     """Empty: an earlier release has stored these tables."""
     newest: Because = {}
     for document in documents(log, topic):
-        if document.get("of") == digest:
+        if document.get("of") == digest and digest_of(document) == document["digest"]:
             newest = document["because"]
     return newest
 

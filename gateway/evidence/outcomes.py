@@ -29,6 +29,7 @@ DUE_US = 5_000
 DUE_COUNT = 8_192  # outcomes: what one record may grow to
 ERRORS_MAX = 50
 """Different errors of consumers that one record holds; deliveries with others are counted."""
+_STORED = "stored"  # also where its EID is not known
 MESSAGE_IDS_MAX = 50
 """Messages that were not stored of which one record has the message-ids; the others are counted."""
 
@@ -36,8 +37,8 @@ MESSAGE_IDS_MAX = 50
 class Unstored(Protocol):
     """Messages of a publisher, of which some were not stored."""
 
-    def message_ids(self, seqs: Sequence[int], most: int) -> list[tuple[int, str]]:
-        """Of the first `most`, with their seqs, as far as they are known; an empty id: it has none."""
+    def message_ids(self, seqs: Sequence[int], most: int) -> list[tuple[int, str | None]]:
+        """Of the first `most`, with their seqs. Empty: it has none; None: it cannot be named."""
 
 
 @dataclass(slots=True)
@@ -51,11 +52,11 @@ class _Group:
     message_ids_left_out: int = 0
 
     def tell_message_ids(self, messages: Unstored | None, seqs: Sequence[int], room: int) -> int:
-        """These messages were not stored; of how many the ids are known now."""
-        known = messages.message_ids(seqs, room) if messages is not None and room > 0 else []
-        self.message_ids += [(seq, name) for seq, name in known if name]
-        self.message_ids_left_out += len(seqs) - len(known)
-        return len(known)
+        """These messages were not stored; how many of them were looked at."""
+        looked_at = messages.message_ids(seqs, room) if messages is not None and room > 0 else []
+        self.message_ids += [(seq, name) for seq, name in looked_at if name]
+        self.message_ids_left_out += len(seqs) - sum(name is not None for _, name in looked_at)
+        return len(looked_at)
 
     def tell_error(self, detail: OutcomeDetail, seqs: Sequence[int], room: int) -> int:
         """These deliveries were given back with that error; how many more different ones there are now."""
@@ -105,7 +106,7 @@ class Outcomes:
         self._groups: dict[int, _Group] = {}
         self._count = 0  # outcomes since the last record
         self._errors = 0  # different ones of consumers, in the groups above
-        self._message_ids = 0  # looked for, of the groups above
+        self._message_ids = 0  # messages whose ids were looked for, in the groups above
         self._flushed_us = 0
 
     def number(self, count: int) -> int:
@@ -145,7 +146,7 @@ class Outcomes:
         self, key: OutcomeKey, seqs: Sequence[int], eids: Sequence[int], messages: Unstored | None
     ) -> None:
         """The same of a publisher's. `messages`: theirs, as far as they are known; asked where they were not stored."""
-        if eids[0] < 0:
+        if eids[0] < 0 and key.answer != _STORED:
             room = MESSAGE_IDS_MAX - self._message_ids
             self._message_ids += self._group(key).tell_message_ids(messages, seqs, room)
         self.tell(key, seqs, eids)

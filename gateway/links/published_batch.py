@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.links.sent_messages import SentMessages
+from gateway.evidence.outcomes import Unstored
 from mappings import Decision, NodeTables
 from native_backend.nodes.answers import Published
 from native_backend.nodes.node import Node
@@ -34,7 +34,7 @@ class PublishedBatch:
     tables: NodeTables  # under which they came
     node: Node
     read_s: float  # when they came, in monotonic seconds
-    sent: SentMessages | None = None  # the run as it came, as long as that is kept
+    sent: Unstored | None = None  # the messages, as far as they are kept
     numbers: Sequence[int] | None = None  # their seqs, where they do not follow one another
 
     def seqs(self, first: int, count: int) -> Sequence[int]:

@@ -16,11 +16,12 @@ from gateway.amqp.error_description import ErrorDescription, describe_error
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_owner import LinkOwner, TransferRun
 from gateway.evidence.outcome_key import LinkIdentity
+from gateway.evidence.outcomes import Unstored
 from gateway.links.credit import CreditAccount
 from gateway.links.partitioner import Part, Partitioner
 from gateway.links.peer import Peer
 from gateway.links.published_batch import PublishedBatch
-from gateway.links.sent_messages import KEPT_BYTES, PostedMessages, SentMessages
+from gateway.links.sent_messages import KEPT_BYTES, SentEvents, SentMessages
 from gateway.links.store_outcomes import of_each_store
 from gateway.links.without_credit import WithoutCredit
 from gateway.terminus.termini import agreed_outcomes
@@ -136,21 +137,20 @@ class PublishingLink(LinkOwner):
         self.partitioner.begin(first_seq, messages)
         size_bytes = messages.size
         gateway.waiting_bytes.count(self.connection.holder, size_bytes)
-        self._sent = SentMessages(messages, first_seq) if gateway.in_flight_bytes <= KEPT_BYTES else None
+        self._sent = SentMessages(messages, first_seq, self._relay is None)
         if transfers.transaction is not None or not self._publish_column(transfers, first_seq, size_bytes):
             self._publish_mixed(transfers, first_seq, size_bytes)
         self._sent = None
 
     def _publish_mixed(self, transfers: TransferRun, first_seq: int, size_bytes: int) -> None:
         """Any run of messages: some may be no events, came settled, or belong to a transaction."""
-        messages = transfers.messages
-        keys, values = self._convert.columns(messages, first_seq)
+        keys, values = self._convert.columns(transfers.messages, first_seq)
         refused = None in keys
-        faults = self._faults_in(keys, messages, first_seq) if refused else []
+        faults = self._faults_in(keys, transfers.messages, first_seq) if refused else []
         if transfers.transaction is not None:
             self._gateway.waiting_bytes.release(self.connection.holder, size_bytes)  # the transaction counts them
             self._post(self, keys, values, transfers, first_seq)
-        elif refused or _is_mixed(transfers):
+        elif refused or transfers.is_mixed:
             self._one_by_one(keys, values, transfers, first_seq)
         else:
             self._all_at_once(keys, values, transfers, first_seq, size_bytes)  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ class PublishingLink(LinkOwner):
 
     def _publish_column(self, transfers: TransferRun, first_seq: int, size_bytes: int) -> bool:
         """What mostly comes: all of one run meet the same cell, and are events as they are."""
-        if self._convert.column is None or _is_mixed(transfers):
+        if self._convert.column is None or transfers.is_mixed:
             return False
         keys = self._convert.column(transfers.messages, first_seq)
         if keys is None:
@@ -184,7 +184,7 @@ class PublishingLink(LinkOwner):
     def _batch(
         self, first_seq: int, presettled: int, decision: Decision, count: int, size_bytes: int
     ) -> PublishedBatch:
-        facts = first_seq, presettled, decision, count, size_bytes, self.tables, self.node, self._read_s, self._sent
+        facts = first_seq, presettled, decision, count, size_bytes, self.tables, self.node, self._read_s
         return PublishedBatch(self, *facts)
 
     def _one_by_one(
@@ -214,12 +214,19 @@ class PublishingLink(LinkOwner):
         if batch.decision.then["native"] == "publish":
             self.under_way += len(keys)
             if len(self._outcomes) == 1:
+                batch.sent = self._kept(batch, len(keys), values)
                 self._publish_batch(batch, keys, values)
             else:
                 self._publish_parts(batch, keys, values)
         else:
             seqs = range(batch.first_seq, batch.first_seq + len(keys))
+            batch.sent = self._sent
             self._conclude(batch, batch.decision, None, seqs, [-1] * len(keys), None)
+
+    def _kept(self, batch: PublishedBatch, count: int, values: Sequence[bytes]) -> Unstored | None:
+        if self._sent is None or self._gateway.in_flight_bytes > KEPT_BYTES:
+            return None
+        return self._sent.kept(batch.seqs(0, count), values)
 
     def _publish_batch(self, batch: PublishedBatch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         if self._later:
@@ -235,6 +242,7 @@ class PublishingLink(LinkOwner):
             size = batch.size_bytes if part is parts[-1] else sum(map(len, part.values))
             batch.size_bytes -= size
             share = replace(batch, open=len(part.seqs), size_bytes=size, node=part.node, numbers=part.seqs)
+            share.sent = self._kept(share, len(part.seqs), part.values)
             self._publish_batch(share, part.keys, part.values)
 
     def on_partial(self, presettled: int) -> None:
@@ -353,7 +361,8 @@ class PublishingLink(LinkOwner):
         else:
             self.link.settle(part.seqs, then["outcome"], then["condition"], detail, then["settle"])
         key = self._outcomes[part.node.partition].published(rule, answer_rule, presettled, answer)
-        self._gateway.outcomes.tell_published(key, part.seqs, answer.eids, PostedMessages(part))
+        events = SentEvents(part.seqs, part.keys, part.values, self._gateway.restoring)
+        self._gateway.outcomes.tell_published(key, part.seqs, answer.eids, events)
         self.connection.touch()
         if ending is not None:
             ending()
@@ -386,9 +395,3 @@ class PublishingLink(LinkOwner):
 
 Post = Callable[[PublishingLink, Columns, Columns, TransferRun, int], None]
 """Link, keys and values (None where a message is no event), transfers, the seq of the first."""
-
-
-def _is_mixed(transfers: TransferRun) -> bool:
-    """Some came settled, and some did not. Equal lists are found equal sooner than one is summed up."""
-    presettled = transfers.presettled
-    return presettled != presettled[:1] * len(presettled)

@@ -15,6 +15,7 @@ from gateway.evidence.counters import FATAL
 from gateway.evidence.notices import Notices, PeerIdentity, key_of, peer_of
 from gateway.evidence.outcomes import Outcomes
 from gateway.links.credit import CreditPool
+from gateway.links.event_to_message import EventToMessage
 from gateway.links.message_to_event import MessageToEvent, conversion
 from gateway.links.publishers import Publishers
 from gateway.quotas.arrivals import Arrivals
@@ -63,6 +64,7 @@ class Shared:
             lambda key, value: realm.append_evidence("outcomes", key, value),
             clock.epoch_us,
         )
+        self.restoring = EventToMessage()
         self.no_local = NoLocalContainers(realm.durables)
         self.notices = Notices(clock)
         self.waiting_bytes = WaitingBytes(self.shares.in_flight_bytes, self.notices)

@@ -84,6 +84,8 @@ class SharedLimit:
             return ""
         who = ascii(holder)[1:-1][:NAME_CHARACTERS]
         has = f"{who} has {held} of {self.maximum} {self._things}"
+        if count > 1:
+            return f"{has}: {count} more leave too few of the last {free} for others; raise limits.{self._name}"
         return f"{has}, the last {free} are for others; close some, or raise limits.{self._name}"
 
 

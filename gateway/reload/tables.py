@@ -88,6 +88,9 @@ class TableReload(WatchedFiles):
                 await asyncio.sleep(0)
             facts = {"digest": tables.digest, "profile": tables.profile}
             log.info("tables %s are active", tables.digest, extra=about("tables active", **facts))
+        elif because != self._gateway.tables.because:
+            self._gateway.tables.because = because
+            self._gateway.store_tables()
         if errors != self._errors:
             IN_FORCE.use(Errors.read(errors) if errors is not None else None)
             self._errors = errors

@@ -24,7 +24,7 @@ from gateway.reload.tables import TableReload, files_of
 from gateway.reload.watched_files import signature_of
 from gateway.serve import log_format
 from gateway.serve.checked_tables import checked_tables
-from gateway.serve.file_limit import raise_file_limit
+from gateway.serve.file_limit import files_of_stores, raise_file_limit
 from gateway.serve.malloc_arena import use_one_arena
 from gateway.serve.open_realm import open_realm
 from gateway.serve.sd_notify import SdNotify
@@ -44,9 +44,8 @@ def serve(settings: Settings) -> int:
     Raises LogError when the realm cannot be opened, SettingsProblems when an address cannot be listened at."""
     log_format.use(settings.log_format)
     use_one_arena()
-    settings = replace(
-        settings, limits=replace(settings.limits, connections=raise_file_limit(settings.limits.connections))
-    )
+    connections = raise_file_limit(settings.limits.connections, files_of_stores(settings))
+    settings = replace(settings, limits=replace(settings.limits, connections=connections))
     clock = SystemClock()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it means a reload: not the end of who waits for a realm
     seen = signature_of(files_of(settings.mappings.directory))

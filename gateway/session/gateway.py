@@ -75,7 +75,7 @@ class Gateway(Shared):
             self.limits.history_interval_s,
         )
         self._gone: list[ClosedConnection] = []  # since the last second
-        self._stored: set[str] = set()  # digests of tables, as many as operators write
+        self._stored: dict[str, str] = {}  # digests of tables, and of the reasons of each: as many as operators write
         realm.authorizer.on_changed.append(self._on_access_changed)
         realm.on_deleted.append(self.publishers.hear)
 
@@ -102,12 +102,13 @@ class Gateway(Shared):
     def store_tables(self) -> None:
         """The tables under their digest, and their reasons, before the first record that names it; once a run is
         enough."""
-        digest = self.tables.digest
-        if digest not in self._stored:
-            self._stored.add(digest)
-            now_us = self.clock.epoch_us()
-            for document in (self.tables.because_to_store(now_us), self.tables.to_store(now_us)):
-                self.realm.append_evidence("tables", document["digest"].encode(), orjson.dumps(document))
+        now_us = self.clock.epoch_us()
+        for document in (self.tables.because_to_store(now_us), self.tables.to_store(now_us)):
+            digest = document["digest"]
+            about = f"because {document['of']}" if "of" in document else digest
+            if self._stored.get(about) != digest:
+                self._stored[about] = digest
+                self.realm.append_evidence("tables", digest.encode(), orjson.dumps(document))
 
     def _on_origin(self, container: str) -> None:
         """Its publishers transform by another conversion from now on."""

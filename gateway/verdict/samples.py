@@ -47,6 +47,14 @@ class Samples:
             sums[labels.get(label, "")] += int(number)
         return dict(sums)
 
+    def highest(self, name: str, label: str) -> dict[str, int]:
+        """The largest one of each."""
+        highest: dict[str, int] = {}
+        for labels, number in self.all(name):
+            key = labels.get(label, "")
+            highest[key] = max(highest.get(key, 0), int(number))
+        return highest
+
     def label(self, name: str, label: str) -> str:
         """A label of the first sample; empty: it is not there."""
         samples = self._of.get(name)

@@ -128,7 +128,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         known,
         sorted(durables, key=lambda state: (state.durable.node, state.durable.name, state.durable.store)),
         [cell for table in tables for cell in _cells(table, facts)],
-        frozenset(table["digest"] for table in tables),
+        frozenset(table["digest"] for table in tables if "of" not in table),
         NodeClasses(tables),
         facts,
         digest_findings(stored),

@@ -201,6 +201,23 @@ def test_when_a_node_will_be_full_is_shown(pages: Pages) -> None:
     assert full_in_s()["q"] == 0
 
 
+def test_the_partitions_of_a_node_share_its_capacity() -> None:
+    """The second one is still being counted at first: what it holds then is no rise."""
+    parts = [
+        "".join(f'realmgate_node_events_limit{{node="q",partition="{number}"}} 100\n' for number in range(2)),
+        'realmgate_node_events{node="q",partition="0"} 20\n', 'realmgate_node_events{node="q",partition="1"} 60\n',
+        'realmgate_node_events{node="other",partition="other"} 70\n'
+        'realmgate_node_events_limit{node="other",partition="other"} 60\n',
+    ]  # fmt: skip
+    filling = Gateway("http://gw-a:9464")
+    for seconds_ago, count in ((300, 2), (120, 4), (0, 4)):
+        samples = read_samples("".join(parts[:count]))
+        filling.answered(NOW_US - seconds_ago * SECOND_US, read_health(orjson.dumps(health())), samples, [], 0.0)
+    rows = {row["node"]: row for row in PAGES["/nodes"].make(view(filling))["rows"]}
+    assert (rows["q"]["events_limit"], rows["q"]["used"], rows["q"]["full_in_s"]) == (100, 0.8, None)
+    assert rows["other"]["full_in_s"] is None, "several nodes are not full together"
+
+
 def test_a_gateway_that_does_not_answer_is_a_problem_and_keeps_its_numbers() -> None:
     gone = gateway()
     gone.failed(NOW_US, "no answer to /health within 5 s")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 
-from transformers.codec import AmqpMap, DecodeError, Described, decode, skip
+from transformers.codec import AmqpMap, DecodeError, Described, decode
 from transformers.message.header import PRIORITY_DEFAULT, read_header
+from transformers.message.properties import place_of_property
 from transformers.message.sections import MESSAGE_ANNOTATIONS, PROPERTIES, section_offsets
 
 _TO, _GROUP_ID = 2, 10  # their places in the properties
 _JMS_DESTINATION = "x-opt-jms-dest"
-_LISTS = {0x45: 1, 0xC0: 3, 0xD0: 9}  # where the elements of a list begin, behind its constructor
 
 
 def priority_of(message: bytes) -> int:
@@ -76,15 +76,8 @@ def group_within(message: bytes, at: int) -> str | None:
 
 def _within(message: bytes, at: int, place: int) -> str | None:
     try:
-        start = skip(message, at + 1)
-        size = _LISTS[message[start]]
-        count = {1: 0, 3: message[start + 2], 9: int.from_bytes(message[start + 5 : start + 9], "big")}[size]
-        if count <= place:
-            return None
-        offset = start + size
-        for _ in range(place):
-            offset = skip(message, offset)
-        text, _ = decode(message, offset)
-    except (DecodeError, IndexError, KeyError):
+        offset = place_of_property(message, at, place)
+        text = decode(message, offset)[0] if offset >= 0 else None
+    except DecodeError:
         return None
     return text if type(text) is str else None

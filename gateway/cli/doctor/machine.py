@@ -23,7 +23,7 @@ from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok, warn
 from gateway.config.exposure import exposures
 from gateway.config.file_modes import open_to_all, realm_file
 from gateway.config.settings import EmbeddedRealm, Settings
-from gateway.serve.file_limit import OWN
+from gateway.serve.file_limit import OWN, files_of_stores
 from gateway.verdict.reports import ACKNOWLEDGED
 from native_backend.log.port import Inspection, LogError
 
@@ -138,9 +138,10 @@ def exposure(settings: Settings, has_grants: bool) -> Iterator[Finding]:
 
 
 def files(settings: Settings) -> Iterator[Finding]:
-    wanted, hard = settings.limits.connections + OWN, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    wanted = settings.limits.connections + OWN + files_of_stores(settings)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if 0 <= hard < wanted:
-        words = f"this user may open {hard} files; limits.connections takes {wanted}"
+        words = f"this user may open {hard} files; limits.connections and limits.stores_read take {wanted}"
         yield warn("file limit", words, "raise the hard limit (ulimit -Hn; LimitNOFILE= of a systemd unit)")
     else:
         yield ok("file limit", f"this user may open {'any number of' if hard < 0 else hard} files, {wanted} are needed")

@@ -16,7 +16,7 @@ from gateway.cli.output import print_error, printable, write_json
 from gateway.cli.trace.events import Place, with_message_id
 from gateway.cli.trace.holders import Holders
 from gateway.cli.trace.life import Life
-from gateway.cli.trace.outcomes import Outcome, not_stored, of_delivery
+from gateway.cli.trace.outcomes import Delivery, Outcome, not_stored, of_delivery
 from gateway.cli.trace.reasons import Reasons
 from gateway.cli.trace.records import Searched
 from gateway.cli.trace.text import document, lines, refusal
@@ -89,6 +89,7 @@ class _Search:
     def message_id(self, wanted: str, node: str | None) -> None:
         nodes = [candidate for candidate in self.metadata.nodes.values() if node in (None, candidate.name)]
         traced: set[Place] = set()
+        published: set[Delivery | None] = set()
         for place in [*with_message_id(self._log, nodes, wanted, self._searched)]:
             if place in traced:
                 continue  # a copy of one that is traced already
@@ -98,8 +99,11 @@ class _Search:
             life = Life(self._log, self._prefix, self.metadata, self._searched)
             life.trace(place)
             traced |= life.events.keys()
+            published.add(life.published)
             self._add_life(life)
-        for outcome in [*not_stored(self._log, f"{self._prefix}.outcomes", wanted, node, self._searched)]:
+        for outcome in not_stored(self._log, f"{self._prefix}.outcomes", wanted, node, self._searched):
+            if outcome.delivery in published:
+                continue  # it was not known whether it was stored, and it was
             if len(self.messages) >= MESSAGES_MAX:
                 self._left_out += 1
                 continue
@@ -113,7 +117,8 @@ class _Search:
         self._add([document(step, life, self._reasons) for step in life.steps], life.not_recorded)
 
     def _add_refusal(self, outcome: Outcome) -> None:
-        missing = [] if outcome.group["answer"] != "indeterminate" else ["whether it was stored, and where"]
+        words = {"indeterminate": "whether it was stored, and where", "stored": "where it was stored"}
+        missing = [words[outcome.group["answer"]]] if outcome.group["answer"] in words else []
         self._add([refusal(outcome, self._reasons)], missing)
 
     def _add(self, life: list[dict[str, Any]], not_recorded: list[str]) -> None:

@@ -16,7 +16,7 @@ from native_backend.log.time_search import first_at
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
 from transformers.codec import DecodeError
-from transformers.message.message_id import message_id_of
+from transformers.message.message_id import MessageId, message_id_of
 
 Place = tuple[int, int]
 """Store and EID: what a delivery tag says."""
@@ -107,7 +107,7 @@ def _message(restoring: EventToMessage, key: bytes | None, value: bytes) -> byte
     return value if is_message(key) else restoring.message(key, value)
 
 
-def _message_id(message: bytes) -> object:
+def _message_id(message: bytes) -> MessageId | None:
     """None: it has none, or is no message."""
     try:
         return message_id_of(message)

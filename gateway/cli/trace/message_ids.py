@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
+from transformers.message.message_id import MessageId
+
 _JMS_PREFIXES = ("ID:AMQP_NO_PREFIX:", "ID:AMQP_STRING:", "ID:AMQP_ULONG:", "ID:AMQP_UUID:", "ID:AMQP_BINARY:", "ID:")
 _TEXT_MIN: Final = 8
 """Records have octets in hexadecimal. A shorter text would be taken for a number: 37 are the octets of "7"."""
@@ -18,11 +20,10 @@ def written(wanted: str) -> set[str]:
     return {wanted, *rests, *(rest.lower() for rest in rests)}
 
 
-def spelled(message_id: object) -> set[str]:
+def spelled(message_id: MessageId | None) -> set[str]:
     """How a message's id may be written on a command line."""
-    if isinstance(message_id, bytes | bytearray | memoryview):
-        octets = bytes(message_id)
-        return {octets.hex(), octets.decode("utf-8", "backslashreplace")}
+    if isinstance(message_id, bytes):
+        return {message_id.hex(), message_id.decode("utf-8", "backslashreplace")}
     return set() if message_id is None else {str(message_id)}
 
 

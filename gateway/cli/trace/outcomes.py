@@ -113,7 +113,7 @@ def not_stored(log: Log, topic: str, wanted: str, node: str | None, searched: Se
     for value in values(log, topic, (0, 0), searched, octets):
         record = orjson.loads(value)
         for group in record["groups"]:
-            if node not in (None, group["node"]):
+            if node not in (None, group["node"]) or group["answer"] == "stored":
                 continue
             left_out += group.get("message_ids_left_out", 0)
             for seq, name in group.get("message_ids", ()):

@@ -48,7 +48,7 @@ def refusal(outcome: Outcome, reasons: Reasons) -> dict[str, Any]:
     group = outcome.group
     document: dict[str, Any] = {
         "at": iso(outcome.at_us),
-        "what": "refused" if group["answer"] != "indeterminate" else "answered",
+        "what": "refused" if group["answer"] not in ("indeterminate", "stored") else "answered",
     }
     document |= {"node": group["node"], "run": outcome.run, "seq": outcome.seq}
     if outcome.message_id is not None:
@@ -99,6 +99,16 @@ def _stored(step: dict[str, Any]) -> str:
 
 
 def _answered(step: dict[str, Any]) -> str:
+    """Where no event is known, which delivery it is, too."""
+    return f"{_delivery(step)}: {_outcome(step)}" if "link" in step else _outcome(step)
+
+
+def _delivery(step: dict[str, Any]) -> str:
+    name = f", message-id {printable(step['message_id'])}" if "message_id" in step else ""
+    return f"{_published(step)}{name}"
+
+
+def _outcome(step: dict[str, Any]) -> str:
     words = [step["outcome"], step["condition"], f"(native answer {step['answer']}"]
     if step["native"]:
         words[-1] += f", {step['native']}"
@@ -106,8 +116,7 @@ def _answered(step: dict[str, Any]) -> str:
 
 
 def _refused(step: dict[str, Any]) -> str:
-    name = f", message-id {printable(step['message_id'])}" if "message_id" in step else ""
-    return f"{_published(step)}{name}: {_answered(step)}; it was not stored"
+    return f"{_delivery(step)}: {_outcome(step)}; it was not stored"
 
 
 def _waits(step: dict[str, Any]) -> str:
@@ -139,7 +148,7 @@ def _settled(step: dict[str, Any]) -> str:
     if step.get("seq"):
         words.append(f"delivery {step['run']}:{step['seq']}")
     if "outcome" in step:
-        words.append(f"answered {_answered(step)}")
+        words.append(f"answered {_outcome(step)}")
     if step.get("not_before"):
         words.append(f"not given again before {step['not_before']}")
     if "to_node" in step:

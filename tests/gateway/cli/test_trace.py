@@ -20,6 +20,7 @@ from tests.kit.processes.gateway import GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.ledger import Ledger, client, tag_of
 from tests.kit.wire.logins import PASSWORD, connect, write_users
+from tests.kit.wire.peer import Peer
 from tests.kit.wire.transacting import Transacting
 from transformers.codec import Described, encode
 
@@ -80,6 +81,8 @@ def test_published_given_back_given_again_and_accepted(new_gateway: StartGateway
     lines = gateway.command("trace", tag).splitlines()
     assert any("stored-accepted: The event is stored" in line for line in lines), "for people, too"
     assert any(line.startswith("searched: ") for line in lines)
+    [line] = [line for line in lines if "  answered  " in line]
+    assert line.endswith(" orders: accepted (native answer stored)")
     gateway.stop()
     assert traced(gateway, f"{settled['run']}:{settled['seq']}") == trace, "without the gateway, too"
     assert traced(gateway, "--message-id", "order-1", "--node", "orders") == trace
@@ -217,34 +220,55 @@ def test_a_refused_publish_and_what_is_not_found(new_gateway: StartGateway, kind
 
 @REALMS
 def test_what_a_transaction_did_not_store_is_found_by_its_message_id(new_gateway: StartGateway, kind: str) -> None:
-    """Rolled back, refused inside, lost because it was sent settled, and what is no event."""
+    """Rolled back, refused outside, lost because it was sent settled, and refused inside: there is no such transaction.
+    What is no message cannot be named: it is counted."""
     gateway = new_gateway(kind)
     gateway.command("node", "create", "full", "--capacity-events", "1", "--honour-capacity", "true")
-    names = {name: encode(Described(0x73, [name])) + frames.message() for name in ("back", "alone", "settled", "none")}
+    back, alone, settled = (encode(Described(0x73, [name])) + frames.message() for name in ("back", "alone", "settled"))
+    inside = encode(Described(0x73, ["inside"])) + frames.message()
     with Transacting(gateway.port) as peer:
         peer.publisher("full")
         transaction = peer.begun()
-        peer.post(transaction, names["back"])
+        peer.post(transaction, back)
         peer.expect("disposition")
         assert peer.discharge(transaction, fail=True) == "accepted"
-        peer.publish(frames.message())
+        for payload in (frames.message(), alone):
+            peer.publish(payload)
+            peer.outcomes(1)
+        peer.publish(settled, settled=True)
+        peer.publish(b"")
         peer.outcomes(1)
-        peer.publish(names["alone"])
-        peer.outcomes(1)
-        peer.publish(names["settled"], settled=True)
-        peer.publish(names["none"] + b"\xff")
-        peer.outcomes(1)
+        peer.post(b"of no transaction", inside)
+        peer.expect("disposition")
     gateway.stop()
-    found = {
-        name: traced(gateway, "--message-id", name, "--node", "full")["life"][0]
-        for name in ("back", "alone", "settled")
+    steps = {name: traced(gateway, "--message-id", name)["life"][0] for name in ("back", "alone", "settled", "inside")}
+    assert {name: (step["what"], step["node"], step["answer"]) for name, step in steps.items()} == {
+        "back": ("refused", "full", "rolled-back"),
+        "alone": ("refused", "full", "capacity-reached"),
+        "settled": ("refused", "full", "capacity-reached"),
+        "inside": ("refused", "full", None),
     }
-    assert {name: (step["what"], step["answer"]) for name, step in found.items()} == {
-        "back": ("refused", "rolled-back"),
-        "alone": ("refused", "capacity-reached"),
-        "settled": ("refused", "capacity-reached"),
-    }
-    assert found["settled"]["outcome"] == "none", "its publisher cannot know"
+    assert steps["inside"]["condition"] == "amqp:transaction:unknown-id"
+    assert steps["settled"]["outcome"] == "none", "its publisher cannot know"
+    searched = gateway.command("trace", "--message-id", "back", "--node", "full")
+    assert "1 more messages were not stored; their message-ids are not recorded" in searched
+
+
+def test_refused_messages_of_a_node_of_three_partitions_are_found(new_gateway: StartGateway) -> None:
+    """A run goes to several stores, and each answers its part."""
+    gateway = new_gateway("embedded")
+    gateway.command(
+        "node", "create", "wide", "--partitions", "3", "--capacity-events", "1", "--honour-capacity", "true"
+    )
+    grouped = [[f"m-{number}", *[None] * 9, f"group-{number}"] for number in range(12)]
+    with Peer(gateway.port) as peer:
+        peer.publisher("wide")
+        peer.publish(*(encode(Described(0x73, fields)) + frames.message() for fields in grouped))
+        outcomes = [*peer.outcomes(12).values()]
+    assert outcomes.count("accepted") == 1
+    gateway.stop()
+    whats = [traced(gateway, "--message-id", f"m-{number}")["life"][0]["what"] for number in range(12)]
+    assert sorted(whats) == ["published", *["refused"] * 11]
 
 
 @REALMS

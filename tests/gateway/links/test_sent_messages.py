@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from typing import Any
 
 import pytest
 
-from gateway.links.partitioner import Part
-from gateway.links.sent_messages import CHARACTERS_MAX, PostedMessages, SentMessages
+from gateway.links.event_to_message import EventToMessage
+from gateway.links.sent_messages import CHARACTERS_MAX, SentEvents, SentMessages, SentParts
 from native_backend.log.octets import Octets
-from native_backend.nodes.node import Node
 from tests.kit.wire import frames
 from transformers.codec import Described, ULong, encode
 
-NODE = Node("q", "queue", "topic", b"", 1)
+BACK, KEY = EventToMessage(), b"1;native;run;3"
 
 
 def with_id(message_id: Any) -> bytes:
@@ -29,21 +29,38 @@ def with_id(message_id: Any) -> bytes:
         (uuid.UUID(int=9), str(uuid.UUID(int=9))),
         (b"\x01\xff", "01ff"),
         (None, ""),
+        ([ULong(7)], ""),
         ("x" * CHARACTERS_MAX, "x" * CHARACTERS_MAX),
+        ("x" * (CHARACTERS_MAX + 1), None),
     ],
 )
-def test_the_id_of_a_message_as_text(message_id: Any, name: str) -> None:
-    assert SentMessages(Octets([with_id(message_id)]), 40).message_ids([40], 1) == [(40, name)]
+def test_the_id_of_a_message_as_text(message_id: Any, name: str | None) -> None:
+    assert SentMessages(Octets([with_id(message_id)]), 40, True).message_ids([40], 1) == [(40, name)]
 
 
-def test_a_long_id_and_what_is_beyond_the_most_are_not_known() -> None:
-    sent = SentMessages(Octets([with_id("x" * (CHARACTERS_MAX + 1)), with_id("b"), b"\xff", with_id("d")]), 10)
-    assert sent.message_ids(range(10, 14), 3) == [(11, "b"), (12, "")]
-    assert sent.message_ids([13], 5) == [(13, "d")]
+def test_so_many_are_looked_at_whatever_they_are() -> None:
+    sent = SentMessages(Octets([with_id("x" * 300), with_id("b"), b"\xff", frames.message(), with_id("e")]), 10, True)
+    assert sent.message_ids(range(10, 15), 4) == [(10, None), (11, "b"), (12, None), (13, "")]
+    assert sent.message_ids([14], 5) == [(14, "e")]
 
 
-def test_what_a_transaction_let_go_is_not_known() -> None:
-    part = Part(NODE, [3, 5], [b"1;native;run;3", b"1;native;run;5"], [with_id("a"), with_id("b")])
-    assert PostedMessages(part).message_ids([3, 5], 9) == [(3, "a"), (5, "b")]
-    part.keys, part.values = [], []
-    assert PostedMessages(part).message_ids([3, 5], 9) == []
+def test_a_part_of_a_run_is_kept_without_what_is_beside_it() -> None:
+    run = Octets([with_id("a"), bytes(100_000)])
+    assert SentMessages(run, 3, True).kept([3, 4], run).message_ids([3], 1) == [(3, "a")]
+    before = sys.getrefcount(run)
+    of_a_part = SentMessages(run, 3, True).kept([3], [b"another form"])
+    of_a_relay = SentMessages(run[:1], 3, False).kept([3], run[:1])
+    for kept in (of_a_part, of_a_relay):
+        assert isinstance(kept, SentParts) and kept.message_ids([3], 1) == [(3, "a")]
+    assert sys.getrefcount(run) == before
+
+
+def test_what_a_transaction_let_go_cannot_be_named() -> None:
+    keys, values = [KEY, KEY], [with_id("a"), with_id("b")]
+    events = SentEvents([3, 5], keys, values, BACK)
+    assert events.message_ids([3, 5], 9) == [(3, "a"), (5, "b")] and events.message_ids([5], 9) == [(5, "b")]
+    assert SentEvents([3, 5], [], [], BACK).message_ids([3, 5], 9) == []
+
+
+def test_the_message_of_an_event_that_is_none_is_read() -> None:
+    assert SentEvents([3], [b"foreign"], [b"no message"], BACK).message_ids([3], 1) == [(3, "")]

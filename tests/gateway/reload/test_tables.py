@@ -145,8 +145,24 @@ def test_tables_are_stored_once_a_run(gateway: ScriptedGateway, folder: Folder) 
     for then in (MODIFIED, ACCEPTED, MODIFIED, ACCEPTED):
         folder.write(then)
         reload_once(gateway)
-    stored = [orjson.loads(value)["digest"] for value in gateway.realm.evidence]
+    documents = [orjson.loads(value) for value in gateway.realm.evidence]
+    stored = [document["digest"] for document in documents if "of" not in document]
     assert len(stored) == len(set(stored)) == 2
+    assert [document["of"] for document in documents if "of" in document] == stored, "and why their rules are so"
+
+
+def test_other_reasons_of_the_same_rules_are_stored(gateway: ScriptedGateway, folder: Folder) -> None:
+    before = gateway.gateway.tables
+    path, words = folder.directory / "tables" / "published.yaml", "The event is stored, and only now"
+    text = path.read_text()
+    for reason in (words, "It is safe, and only now", words):
+        rewrite(path, text.replace(words, reason))
+        reload_once(gateway)
+    assert gateway.gateway.tables is before, "they decide as they did"
+    documents = [orjson.loads(value) for value in gateway.realm.evidence]
+    reasons = [document["because"]["published"]["stored-accepted"][:10] for document in documents if "of" in document]
+    assert reasons == ["It is safe", "The event "], "that which is in force is the last one"
+    assert {document["of"] for document in documents if "of" in document} == {before.digest}
 
 
 def test_a_bad_file_changes_nothing_and_is_logged_once(

@@ -29,6 +29,17 @@ def test_a_gateway_raises_its_soft_limit(lowered: None, new_gateway: StartGatewa
     assert int(line.split()[3]) == 1_000 + descriptors.OWN
 
 
+@pytest.mark.parametrize(("hard", "soft"), [(INFINITE, 17_256), (65_536, 17_256), (8_192, 8_192)])
+def test_stores_get_descriptors_as_far_as_there_are_some(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hard: int, soft: int
+) -> None:
+    now = [(1024, hard)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: now[0])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: now.__setitem__(0, wanted))
+    assert descriptors.raise_file_limit(1_000, 16_000) == 1_000, "no connection less for them"
+    assert now[0] == (soft, hard) and not caplog.text
+
+
 @pytest.mark.parametrize(
     ("limits", "refuses", "room", "soft"),
     [

@@ -98,13 +98,13 @@ def accept_before_stored(original: Original) -> Original:
     return publish
 
 
-@_bug(Outcomes, "tell", "What the log could not store leaves no outcome.")
+@_bug(Outcomes, "tell_published", "What the log could not store leaves no outcome.")
 def forget_seq_on_error(original: Original) -> Original:
-    def tell(self: Any, key: Any, *rest: Any) -> None:
+    def tell_published(self: Any, key: Any, *rest: Any) -> None:
         if key.answer not in ("unavailable", "indeterminate"):
             original(self, key, *rest)
 
-    return tell
+    return tell_published
 
 
 @_bug(CreditAccount, "complete", "A completed delivery gives its credit back twice.")

@@ -41,3 +41,19 @@ def test_a_consumer_of_one_store_too_many_is_refused_and_the_others_go_on(few: G
         peer.stored("q2", frames.message())
         assert peer.next_frame("transfer", lambda seen: seen.field(0) == 0, HANG_S).payload == frames.message()
     watch.until_zero("realmgate_stores_read")
+
+
+def test_attaches_that_come_at_once_are_no_way_around(few: GatewayProcess) -> None:
+    """All of them are asked of the realm before the first one is attached."""
+    for number in range(6):
+        few.command("node", "create", f"at-once-{number}", "--partitions", "3")
+    watch = Watch.of(few)
+    with Peer(few.port) as peer:
+        names = [f"at-once-{number}" for number in range(6)]
+        peer.send(*(frames.attach_receiver(name, handle, name) for handle, name in enumerate(names)))
+        while sum(seen.name in ("attach", "detach") for seen in peer.seen) < 10:
+            assert peer.read(HANG_S)
+        conditions = [seen.condition for seen in peer.seen if seen.name == "detach"]
+        assert conditions == ["amqp:resource-limit-exceeded"] * 4
+        assert watch.metrics()["realmgate_stores_read", ()] == 6
+    watch.until_zero("realmgate_stores_read")
