@@ -30,8 +30,9 @@ class _View(JVMView):  # type: ignore[misc]
         return member
 
 
-def keep_classes() -> None:
-    """From now on, for the session of this process."""
+def keep_classes() -> Any:
+    """From now on, for the session of this process; what PySpark asks. None: there is no session."""
     jvm = SparkContext._jvm
     if type(jvm) is JVMView:
         jvm.__class__ = _View
+    return jvm

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from reconciliation.model.known_classes import keep_classes
+
 
 def test_a_class_and_its_methods_are_kept_and_packages_are_not(session: SparkSession) -> None:
-    jvm: Any = session._jvm
+    jvm = keep_classes()
     functions = jvm.functions
     assert jvm.functions is functions and functions.col is functions.col
     assert jvm.java is not jvm.java
