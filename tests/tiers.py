@@ -43,7 +43,7 @@ LONG: dict[str, str] = {
     r"gateway/admin/.*[\[-]kafka": "the same on the embedded realm",
     r"gateway/admin/test_history_kills\.py": "test_history.py: one kill, on the embedded realm",
     r"gateway/admin/test_(alerts|dashboard)\.py::.*prometheus": "the same, evaluated by promql.py there",
-    r"gateway/cli/(?!test_message_numbers\.py::.*\[kafka-3).*[\[-]kafka": "the same on the embedded realm",
+    r"gateway/cli/.*[\[-]kafka": "the same on the embedded realm",
     r"gateway/serve/test_topic_settings\.py::test_what_is_set_back": "native_backend/publish/test_settings_watch.py",
     r"gateway/admin/test_alerts\.py::test_errors_of_a_kafka": "test_kafka_stopped_fires_and_is_over_when_it_goes_on",
     r"gateway/admin/test_turn_fails\.py::test_a_step_that_fails.*\[(?!journal)": "the step `journal`",
@@ -54,7 +54,7 @@ LONG: dict[str, str] = {
     r"gateway/cli/test_resend\.py::test_(a_killed_|messages_go_back).*on-[12]": "on three partitions",
     r"gateway/cli/test_resend\.py::test_a_kill.*\[(journal begun|settled)-on-3": "[before ..., [journal has ...",
     r"gateway/cli/test_(dead_letters|trace)\.py::.*\[(on-)?1\]": "on three partitions",
-    r"gateway/cli/test_message_numbers\.py::.*\[embedded": "on three partitions, on Kafka",
+    r"gateway/cli/test_message_numbers\.py::.*\[embedded-1": "on three partitions",
     r"gateway/serve/test_bad_worlds\.py::test_a_wrong_bootstrap.*does-not-resolve": "an address that refuses",
     r"gateway/serve/test_standby\.py::test_two_gateways_.*\[kafka": "the same on the embedded realm",
     # -- interop: two foreign clients against each other, transactions, a durable over a restart, Kafka's own client
@@ -75,7 +75,7 @@ LONG: dict[str, str] = {
     r"native_backend/\w+/test_\w+\.py::test_a_million_delayed": "the other tests of the file",
     r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
     r"native_backend/log/kafka/test_ranges\.py::test_brokers": "test_a_consumer_that_reaches_no_broker_is_replaced",
-    # -- reconciliation: every class of anomaly is planted in the gate, one Spark on each realm
+    # -- reconciliation: every class of anomaly is planted in the gate on the embedded realm; some tests are on Kafka
     r"reconciliation/cli/test_cluster\.py": "test_spark_settings.py; transforms/test_transforms.py::test_a_small_table",
     r"reconciliation/cli/test_progress\.py::test_a_(run|what_if)_names": "the other tests of the file",
     r"reconciliation/cli/test_jars\.py::test_fetch": "test_one_that_is_",
@@ -85,6 +85,7 @@ LONG: dict[str, str] = {
     r"reconciliation/jobs/test_(complete|partitions|shared|selected|transactions)\.py": "variants/test_variants.py",
     r"reconciliation/jobs/test_(commanded|given_up|copies|decisions|stores)\.py": "variants/test_variants.py",
     r"reconciliation/variants/.*::test_(it_is_found_alone|what_has_its_reason)": "test_it_is_found_among_all",
+    r"reconciliation/variants/.*\[kafka": "the same on the embedded realm; read/test_incomplete.py, on Kafka",
     r"reconciliation/jobs/test_order\.py::(?!test_what_a_later)": "test_what_a_later_run_stored",
     r"reconciliation/read/test_(cut_evidence|incomplete)\.py::(?!test_no_outcome).*\[kafka": "test_no_outcome_record",
     r"reconciliation/read/test_at_once\.py::test_another_one_that_runs": "the other tests of the file",
@@ -96,7 +97,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_adopted\.py::.*\[kafka": "the same on the embedded realm",
     r"reconciliation/read/test_merging\.py::test_a_chain": "test_each_record_counts_once",
     r"reconciliation/read/test_sums_at_random\.py": "tests/reconciliation/read/test_sums.py",
-    r"reconciliation/read/test_sums\.py::test_(where|what_was|a_realm|what_is.*_of_no)": "the other tests of the file",
+    r"reconciliation/read/test_sums\.py::test_(days|where|what_was|a_realm|what_is.*_of_no)": "test_what_is_wrong",
     r"reconciliation/read/test_sums\.py::test_sums_that": "the other tests of the file",
     r"reconciliation/read/test_vanished\.py": "variants/test_variants.py: another topic of that name",
     r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",

@@ -88,7 +88,7 @@ def test_what_is_wrong_in_the_last_day_is_found(
     plant: Callable[[Days], None], days: Days, reconcile: Reconcile
 ) -> None:
     days.add(2)
-    days.judged(sums=True)
+    assert BY_SUMS in days.judged(sums=True).text
     days.add(1)
     plant(days)
     result = days.judged(sums=True)
