@@ -58,7 +58,7 @@ _EFFORT, _EFFORT_OF_DELIVERIES = 8, 1
 _OF_DELIVERIES: Final = (TRANSFER, DISPOSITION, FLOW)
 _PLAIN_BYTES: Final = 2_048
 """Of a plain run that are pushed at once: behind them is counted what they led to."""
-_OF_EFFORT, _OF_FLOW = 16, 8  # deliveries that are named, for an effort of 1; a plain flow is as much as so many
+_OF_EFFORT, _OF_FLOW = 16, 16  # deliveries that are named, for an effort of 1, as a plain flow takes
 
 Octets = bytes | memoryview
 

@@ -4,6 +4,8 @@
  * one octet and its size in one, and the body is one data section, binary or string that ends the message. Of anything
  * else it says that it does not know (None, 0), never that it is wrong: the general way decides.
  *
+ * `free_annotations` says of annotations that they are right where it knows.
+ *
  * Errors: TypeError for what is no bytes. Source: seed 001 section 3.2. Imports nothing of ours.
  */
 #define PY_SSIZE_T_CLEAN
@@ -12,7 +14,9 @@
 enum { HEADER = 0x70, APPLICATION_PROPERTIES = 0x74, DATA = 0x75, VALUE = 0x77, LIST8 = 0xc0, MAP8 = 0xc1 };
 enum { SECTIONS_BEFORE_BODY = 5, SMALL = 4 /* octets before the size */,
        BEFORE_GROUP = 10 /* fields of properties that end before the group-id */,
-       DIGITS = 20 };
+       DIGITS = 20,
+       KEY_MIN = 7 /* octets of a key: its format, its size, x-opt */,
+       ANNOTATIONS_MAX = 20000 /* keys and values; of more the general way decides */ };
 
 /* The format of the only encoding taken here, by section. */
 static const unsigned char formats[SECTIONS_BEFORE_BODY] = {LIST8, MAP8, MAP8, LIST8, MAP8};
@@ -121,6 +125,72 @@ static PyObject *content(PyObject *module, PyObject *const *arguments, Py_ssize_
     return PyLong_FromSsize_t(content_of((const unsigned char *)start, size, size, body));
 }
 
+/* Whether so many octets are ASCII. */
+static int is_ascii(const unsigned char *octets, Py_ssize_t count)
+{
+    unsigned char seen = 0;
+    for (Py_ssize_t each = 0; each < count; each++)
+        seen |= octets[each];
+    return seen < 0x80;
+}
+
+/* Behind the value at `at`, where it is one that needs no more than its size to be right; 0: it may be, or is none. */
+static Py_ssize_t behind_value(const unsigned char *octets, Py_ssize_t at, Py_ssize_t end)
+{
+    unsigned char format = octets[at];
+    Py_ssize_t size = 0;
+    if (format >= 0x40 && format <= 0x44)
+        size = 1;
+    else if (format >= 0x50 && format <= 0x55)
+        size = 2;
+    else if (format == 0x60 || format == 0x61)
+        size = 3;
+    else if (format >= 0x70 && format <= 0x72)
+        size = 5;
+    else if (format >= 0x80 && format <= 0x83)
+        size = 9;
+    else if (format == 0x98)
+        size = 17;
+    else if ((format == 0xa0 || format == 0xa1 || format == 0xa3) && end - at > 1)
+        size = 2 + (Py_ssize_t)octets[at + 1];
+    if (!size || end - at < size || ((format == 0xa1 || format == 0xa3) && !is_ascii(octets + at + 2, size - 2)))
+        return 0;
+    return at + size;
+}
+
+/* A section of annotations whose keys are symbols that begin with "x-opt", and whose values are simple: it is right. */
+static PyObject *free_annotations(PyObject *module, PyObject *section)
+{
+    char *start;
+    Py_ssize_t end, at;
+    if (PyBytes_AsStringAndSize(section, &start, &end) < 0)
+        return NULL;
+    const unsigned char *octets = (const unsigned char *)start;
+    unsigned long size, count;
+    if (end < 6 || octets[0] != 0 || octets[1] != 0x53)
+        Py_RETURN_FALSE;
+    if (octets[3] == MAP8) {
+        size = octets[4], count = octets[5], at = 6;
+        if (5 + (Py_ssize_t)size != end)
+            Py_RETURN_FALSE;
+    } else if (octets[3] == 0xd1 && end >= 12) {
+        size = (unsigned long)octets[4] << 24 | octets[5] << 16 | octets[6] << 8 | octets[7];
+        count = (unsigned long)octets[8] << 24 | octets[9] << 16 | octets[10] << 8 | octets[11], at = 12;
+        if (8 + (Py_ssize_t)size != end)
+            Py_RETURN_FALSE;
+    } else
+        Py_RETURN_FALSE;
+    if (count % 2 || count > ANNOTATIONS_MAX)
+        Py_RETURN_FALSE;
+    for (; count; count -= 2) {
+        if (end - at < KEY_MIN || octets[at] != 0xa3 || octets[at + 1] < KEY_MIN - 2 || memcmp(octets + at + 2, "x-opt", 5))
+            Py_RETURN_FALSE;
+        if (!(at = behind_value(octets, at, end)) || at >= end || !(at = behind_value(octets, at, end)))
+            Py_RETURN_FALSE;
+    }
+    return PyBool_FromLong(at == end);
+}
+
 static PyMethodDef methods[] = {
     {"offsets", offsets, METH_O, "offsets(message): the seven offsets of sections.py; None where it is not so simple."},
     {"unmarked", (PyCFunction)(void (*)(void))unmarked, METH_FASTCALL,
@@ -128,6 +198,8 @@ static PyMethodDef methods[] = {
      "before the content of its body; None where it is not so simple, has annotations, or may have a group."},
     {"content", (PyCFunction)(void (*)(void))content, METH_FASTCALL,
      "content(message, body): where the content of a sole body begins, in octets; 0 where it is not so simple."},
+    {"free_annotations", free_annotations, METH_O,
+     "free_annotations(section): its keys are symbols that begin with x-opt, its values simple; False: perhaps not."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -2,7 +2,7 @@
 
 A key is a symbol or a ulong. `x-opt...` is free for all and passes; of all other keys only `rejected` of the
 delivery-annotations is known, and it holds an error. Sections of one link are mostly alike: a short one that was found
-good is not looked at again.
+good is not looked at again, and of a long one with free keys and simple values no value is made.
 
 Source: seed 001 sections 3.2.2, 3.2.3, 3.2.10 (B-3, B-5 to B-7); seed 004 2.2.1 (A-9). Errors: `DecodeError`, and
 `AnnotationError` for what can be read and may not be.
@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from transformers.codec import AmqpMap, DecodeError, Described, Symbol, ULong, decode
+from transformers.message import _sections
 from transformers.message.header import header_fields
 from transformers.message.sections import Offsets, section_offsets
 
@@ -62,7 +63,7 @@ def fault_of(message: bytes) -> tuple[str, str] | None:
 def _check(section: bytes, of_delivery: bool) -> None:
     if len(section) <= _REMEMBERED_BYTES:
         _remembered(section, of_delivery)
-    else:
+    elif not _sections.free_annotations(section):
         _look(section, of_delivery)
 
 

@@ -365,4 +365,4 @@ def test_a_walk_ends_where_it_took_its_effort_and_goes_on_there(size: int) -> No
             efforts.append(tap.effort)
             rest = tap.unread
     assert pieces == whole
-    assert max(efforts) <= 24 + 8 and sum(efforts) == 8 * len(whole) + 10, "two plain flows are one"
+    assert max(efforts) <= 24 + 8 and sum(efforts) == 8 * len(whole) + 20, "a plain flow is one"
