@@ -8,7 +8,7 @@ the process). Between Python and `_deliveries.c`, which does what every message 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import cproton
 from cproton import ffi, lib
@@ -21,10 +21,10 @@ from gateway.amqp.link_owner import UNOWNED, LinkOwner
 from gateway.amqp.output import Output
 from gateway.frames.attach_frame import AttachAnswer
 from gateway.frames.endpoints import Session
-from gateway.frames.frame_rewriter import AttachRewriter
 from gateway.frames.frames import Frame
 from gateway.terminus.attach import receiver_settle_mode, sender_settle_mode
 from gateway.terminus.attach_answers import refusing_answer
+from gateway.terminus.termini import answered
 from native_backend.state.outcome_detail import OutcomeDetail
 from transformers.codec import Symbol, UInt, ULong
 
@@ -67,6 +67,13 @@ def _set_info(data: Any, info: Info) -> None:
     lib.pn_data_exit(data)
 
 
+class Written(NamedTuple):
+    """Of the ATTACH that has answered a peer's: see `gateway.frames.frame_rewriter.AttachRewriter`."""
+
+    handle: int | None
+    extent: str
+
+
 class Link:
     """What both directions share. `attach` is the peer's ATTACH as the tap decoded it; `session` identifies the
     peer's session."""
@@ -76,7 +83,7 @@ class Link:
         self._output = output
         self.at = at(pointer)
         self.attach = attach
-        self.written: AttachRewriter | None = None  # the answer, once there is one
+        self.written: Written | None = None  # of the answer, once there is one
         self.session = session
         self.ordinal = 0  # among the links of its connection, from 1 on, by when they were attached
         self.name: str = str(attach.field(_ATTACH_NAME))
@@ -126,10 +133,13 @@ class Link:
         else:
             self.forget()  # the peer does not know of it
 
-    def _open(self, answer: AttachAnswer) -> AttachRewriter:
+    def _open(self, answer: AttachAnswer) -> Written:
+        """What both sides have said is forgotten then, but for what the link goes by."""
         self._output.flush()
         lib.pn_link_open(self._pointer)
-        self.written = self._output.flush_attach(answer)
+        written = self._output.flush_attach(answer)
+        self.written = Written(written.handle, written.extent)
+        self.attach = answered(self.attach)
         return self.written
 
     def close(self, condition: str | None = None, description: str = "") -> None:

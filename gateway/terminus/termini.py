@@ -12,7 +12,7 @@ from gateway.frames.frames import Frame
 from gateway.terminus.dynamic_nodes import lifetime, wrong_terminus
 from gateway.terminus.filters import Filters, read_filters
 from native_backend.nodes.words import NodeKind
-from transformers.codec import Array, Described
+from transformers.codec import Array, Described, Symbol
 
 _ROLE, _SOURCE, _TARGET, _DESIRED = 2, 5, 6, 12
 _ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _PROPERTIES, _MODE, _FILTER, _DEFAULT_OUTCOME = (
@@ -27,6 +27,8 @@ _ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _PROPERTIES, _MODE, _FILTER, _D
     8,
 )
 _OUTCOMES_AT, _SOURCE_CAPABILITIES, _TARGET_CAPABILITIES = 9, 10, 6
+_FOR_THE_ANSWER: Final = (7, 11, 12, 13)  # unsettled, capabilities, properties
+_SYMBOLS, _NAME_CHARACTERS = 0xA3, 60
 _COORDINATOR: Final = 0x30
 _DURABILITY: Final = {0: "none", 1: "configuration", 2: "unsettled-state"}
 _OUTCOMES: Final = {0x24: "accepted", 0x25: "rejected", 0x26: "released", 0x27: "modified"}
@@ -116,6 +118,26 @@ def read_default_outcome(attach: Frame) -> str:
 def agreed_outcomes(attach: Frame) -> frozenset[str] | None:
     """What the peer's source lists, also where the peer sends; None: nothing, so all of them."""
     return _outcomes(_at(_fields(attach.field(_SOURCE)), _OUTCOMES_AT))
+
+
+def answered(attach: Frame) -> Frame:
+    """What is asked of it as long as its link is there: the largest of what a peer may say, its properties, filters and
+    capabilities, was for the answer."""
+    fields = [None if at in _FOR_THE_ANSWER else field for at, field in enumerate(attach.fields)]
+    for at in (_SOURCE, _TARGET):
+        terminus = attach.field(at)
+        if isinstance(terminus, Described) and isinstance(terminus.value, list):
+            fields[at] = Described(terminus.descriptor, _without_maps(terminus.value, at == _SOURCE))
+    return Frame(attach.channel, attach.code, tuple(fields), None, attach.invalid)
+
+
+def _without_maps(terminus: list[Any], is_source: bool) -> list[Any]:
+    kept = terminus[:_PROPERTIES]
+    if is_source and (outcomes := _outcomes(_at(terminus, _OUTCOMES_AT))) is not None:
+        names = sorted(outcomes & {*_OUTCOMES.values()}) or [min(outcomes)[:_NAME_CHARACTERS]]
+        empty = [None] * (_OUTCOMES_AT - len(kept))
+        kept = [*kept, *empty, Array(_SYMBOLS, [Symbol(f"amqp:{name}:list") for name in names])]
+    return kept
 
 
 def _fields(terminus: Any) -> list[Any]:

@@ -301,12 +301,16 @@ def given_order(observed: Observed, state: RealmState) -> Iterator[str]:
 
 @_check("torn transaction")
 def torn(observed: Observed, state: RealmState) -> Iterator[str]:
+    settled_in: dict[tuple[Place, int], set[int | None]] = {}
+    for place, settles in observed.said.items():
+        for settle in settles:
+            settled_in.setdefault((place, settle.eid), set()).add(settle.txn)
     for number, txn in observed.txns.items():
         there = [key in state.stored for key in txn.attempts]
         there += [
             eid in state.kept.terminal.get(place, set())
             for place, eid in txn.retired
-            if not any(settle.eid == eid and settle.txn != number for settle in observed.said[place])
+            if settled_in.get((place, eid), set()) <= {number}
         ]
         if txn.must_be is not False and any(there) and not all(there):
             yield f"transaction {number}: {sum(there)} of {len(there)} parts are kept"
