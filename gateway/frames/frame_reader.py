@@ -53,9 +53,10 @@ _FRAME_SIZE_MIN: Final = 512
 _SMALL_ULONG: Final = 0x53
 
 # What a frame that stands alone costs, of the `effort` of a walk: one about a link, a session or the connection some
-# 0.3 ms with all that it leads to; one about deliveries, or that only changes credit, an eighth of it.
-_EFFORT, _EFFORT_OF_DELIVERIES = 8, 1
-_OF_DELIVERIES: Final = (TRANSFER, DISPOSITION, FLOW)
+# 0.3 ms with all that it leads to; one about deliveries an eighth of it, one that changes credit and wants an answer
+# three eighths.
+_EFFORT, _EFFORT_OF_DELIVERIES, _EFFORT_OF_FLOW = 8, 1, 3
+_OF_DELIVERIES: Final = (TRANSFER, DISPOSITION)
 _PLAIN_BYTES: Final = 2_048
 """Of a plain run that are pushed at once: behind them is counted what they led to."""
 _OF_EFFORT, _OF_FLOW = 16, 16  # deliveries that are named, for an effort of 1, as a plain flow takes
@@ -300,6 +301,8 @@ def _following(transfer: Frame, session: Session) -> Frame | Part:
 def _effort(alone: Frame | Fault | Part) -> int:
     if isinstance(alone, Frame) and alone.code == DISPOSITION:
         return _EFFORT_OF_DELIVERIES + named_by(alone) // _OF_EFFORT
+    if isinstance(alone, Frame) and alone.code == FLOW:
+        return _EFFORT_OF_FLOW
     of_deliveries = isinstance(alone, Part) or (isinstance(alone, Frame) and alone.code in _OF_DELIVERIES)
     return _EFFORT_OF_DELIVERIES if of_deliveries else _EFFORT
 
