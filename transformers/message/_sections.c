@@ -183,7 +183,8 @@ static PyObject *free_annotations(PyObject *module, PyObject *section)
     if (count % 2 || count > ANNOTATIONS_MAX)
         Py_RETURN_FALSE;
     for (; count; count -= 2) {
-        if (end - at < KEY_MIN || octets[at] != 0xa3 || octets[at + 1] < KEY_MIN - 2 || memcmp(octets + at + 2, "x-opt", 5))
+        if (end - at < KEY_MIN || octets[at] != 0xa3 || octets[at + 1] < KEY_MIN - 2 ||
+            memcmp(octets + at + 2, "x-opt", 5))
             Py_RETURN_FALSE;
         if (!(at = behind_value(octets, at, end)) || at >= end || !(at = behind_value(octets, at, end)))
             Py_RETURN_FALSE;

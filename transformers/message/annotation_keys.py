@@ -21,6 +21,8 @@ _ANYBODYS = "x-opt"
 _REJECTED = "rejected"
 _ERROR = (0x1D, "amqp:error:list")
 _REMEMBERED_BYTES = 512
+are_free = _sections.free_annotations
+"""Of a section: it is right, and all of its keys are anybody's; False: perhaps not."""
 MALFORMED, UNKNOWN, INVALID = "message-malformed", "annotation-unknown", "annotation-invalid"
 
 
@@ -63,7 +65,7 @@ def fault_of(message: bytes) -> tuple[str, str] | None:
 def _check(section: bytes, of_delivery: bool) -> None:
     if len(section) <= _REMEMBERED_BYTES:
         _remembered(section, of_delivery)
-    elif not _sections.free_annotations(section):
+    elif not are_free(section):
         _look(section, of_delivery)
 
 

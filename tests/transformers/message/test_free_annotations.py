@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.kit.wire import frames
 from transformers.codec import AmqpMap, DecodeError, Described, Symbol, Timestamp, UByte, UInt, ULong, decode, encode
-from transformers.message import _sections
-from transformers.message.annotation_keys import check_annotations
+from transformers.message.annotation_keys import are_free, check_annotations
 from transformers.message.sections import section_offsets
 
 SIMPLE: list[Any] = [
@@ -36,7 +35,7 @@ def is_right(octets: bytes) -> bool:
 @pytest.mark.parametrize("count", [0, 1, 16, 300])
 def test_free_keys_and_simple_values_are_found_right(count: int) -> None:
     octets = section([(Symbol(f"x-opt-{at}"), SIMPLE[at % len(SIMPLE)]) for at in range(count)])
-    assert _sections.free_annotations(octets) is True and is_right(octets)
+    assert are_free(octets) is True and is_right(octets)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +48,7 @@ def test_free_keys_and_simple_values_are_found_right(count: int) -> None:
 )  # fmt: skip
 def test_others_are_left_to_the_general_way(pair: tuple[Any, Any]) -> None:
     for pairs in ([pair], [(Symbol("x-opt-b"), 1), pair], [pair, (Symbol("x-opt-b"), 1)]):
-        assert _sections.free_annotations(section(pairs)) is False
+        assert are_free(section(pairs)) is False
 
 
 @given(st.binary(max_size=60), st.integers(0, 2**32 - 1))
@@ -61,7 +60,7 @@ def test_what_is_found_right_is_right(octets: bytes, seed: int) -> None:
     for octet in octets[:3]:
         made[choose.randrange(len(made))] = octet
     for changed in (bytes(made), bytes(made) + octets[3:4], bytes(made)[: -1 - len(octets) % 3], octets):
-        if _sections.free_annotations(changed):
+        if are_free(changed):
             whole, end = decode(changed)
             assert isinstance(whole, Described) and isinstance(whole.value, AmqpMap) and end == len(changed)
             assert all(isinstance(key, Symbol) and key.startswith("x-opt") for key, _ in whole.value.pairs)
@@ -69,4 +68,4 @@ def test_what_is_found_right_is_right(octets: bytes, seed: int) -> None:
 
 def test_a_cut_section_is_not_read_behind_its_end() -> None:
     octets = section([(Symbol(f"x-opt-{at}"), SIMPLE[at % len(SIMPLE)]) for at in range(40)])
-    assert not any(_sections.free_annotations(octets[:end]) for end in range(len(octets)))
+    assert not any(are_free(octets[:end]) for end in range(len(octets)))
