@@ -29,15 +29,17 @@ log = logging.getLogger("realmgate.transformer")
 class MessageToEvent:
     """Of one link. `columns`: keys and values of messages that have that seq and the following; None and None for a
     null event. `column`: only the keys, where each message is its value; None where that is not so. Not every
-    transformer has it."""
+    transformer has it. `as_messages`: the values of events are messages."""
 
-    __slots__ = ("column", "columns")
+    __slots__ = ("as_messages", "column", "columns")
 
     def __init__(
         self,
         columns: Callable[[Sequence[bytes], int], tuple[list[bytes | None], list[bytes | None]]],
         column: Callable[[Octets, int], Octets | None] | None = None,
+        as_messages: bool = False,
     ) -> None:
+        self.as_messages = as_messages
         self.columns = columns
         self.column = column
 
@@ -49,7 +51,7 @@ class MessageToEvent:
             keys, values = columns(messages, first_seq)
             return [None if key is None else with_mark(key, mark) for key in keys], values
 
-        return MessageToEvent(marked_columns)
+        return MessageToEvent(marked_columns, as_messages=self.as_messages)
 
 
 def with_mark(key: bytes, mark: bytes) -> bytes:
@@ -65,6 +67,7 @@ def conversion(name: str, run: str, node: str) -> MessageToEvent:
     return MessageToEvent(
         lambda messages, first_seq: made.transform_columns(messages, prefix, first_seq),
         None if column is None else lambda messages, first_seq: column(messages, prefix, first_seq),
+        as_messages=True,
     )
 
 

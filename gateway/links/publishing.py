@@ -137,7 +137,7 @@ class PublishingLink(LinkOwner):
         self.partitioner.begin(first_seq, messages)
         size_bytes = messages.size
         gateway.waiting_bytes.count(self.connection.holder, size_bytes)
-        self._sent = SentMessages(messages, first_seq, self._relay is None)
+        self._sent = SentMessages(messages, first_seq, self._relay is None, self._convert.as_messages)
         if transfers.transaction is not None or not self._publish_column(transfers, first_seq, size_bytes):
             self._publish_mixed(transfers, first_seq, size_bytes)
         self._sent = None
@@ -211,22 +211,22 @@ class PublishingLink(LinkOwner):
             self._carry_out(batch, *run)
 
     def _carry_out(self, batch: PublishedBatch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        if batch.decision.then["native"] == "publish":
-            self.under_way += len(keys)
-            if len(self._outcomes) == 1:
-                batch.sent = self._kept(batch, len(keys), values)
-                self._publish_batch(batch, keys, values)
-            else:
-                self._publish_parts(batch, keys, values)
-        else:
-            seqs = range(batch.first_seq, batch.first_seq + len(keys))
+        seqs = range(batch.first_seq, batch.first_seq + len(keys))
+        if batch.decision.then["native"] != "publish":
             batch.sent = self._sent
             self._conclude(batch, batch.decision, None, seqs, [-1] * len(keys), None)
+            return
+        self.under_way += len(keys)
+        if len(self._outcomes) == 1:
+            batch.sent = self._kept(seqs, values)
+            self._publish_batch(batch, keys, values)
+        else:
+            self._publish_parts(batch, seqs, keys, values)
 
-    def _kept(self, batch: PublishedBatch, count: int, values: Sequence[bytes]) -> Unstored | None:
+    def _kept(self, seqs: Sequence[int], values: Sequence[bytes]) -> Unstored | None:
         if self._sent is None or self._gateway.in_flight_bytes > KEPT_BYTES:
             return None
-        return self._sent.kept(batch.seqs(0, count), values)
+        return self._sent.kept(seqs, values)
 
     def _publish_batch(self, batch: PublishedBatch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         if self._later:
@@ -234,15 +234,16 @@ class PublishingLink(LinkOwner):
         else:
             self._submit(batch.node, keys, values, batch)
 
-    def _publish_parts(self, batch: PublishedBatch, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+    def _publish_parts(
+        self, batch: PublishedBatch, seqs: range, keys: Sequence[bytes], values: Sequence[bytes]
+    ) -> None:
         """One batch for each store; the last one has the octets that are left."""
-        seqs = range(batch.first_seq, batch.first_seq + len(keys))
         parts = self.partitioner.parts(seqs, keys, values)
         for part in parts:
             size = batch.size_bytes if part is parts[-1] else sum(map(len, part.values))
             batch.size_bytes -= size
             share = replace(batch, open=len(part.seqs), size_bytes=size, node=part.node, numbers=part.seqs)
-            share.sent = self._kept(share, len(part.seqs), part.values)
+            share.sent = self._kept(part.seqs, part.values)
             self._publish_batch(share, part.keys, part.values)
 
     def on_partial(self, presettled: int) -> None:

@@ -6,7 +6,7 @@ Source: ADR 0127.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gateway.links.event_to_message import EventToMessage
@@ -24,51 +24,54 @@ Named = list[tuple[int, str | None]]
 
 class SentMessages:
     """A run as it came, with all of its octets; `first_seq`: of its first message; `column`: where it has those of no
-    other messages."""
+    other messages; `as_messages`: its events have messages as their values."""
 
-    def __init__(self, messages: Sequence[bytes], first_seq: int, column: bool) -> None:
+    def __init__(self, messages: Sequence[bytes], first_seq: int, column: bool, as_messages: bool) -> None:
         self._messages = messages
         self._first_seq = first_seq
-        self._column = column
+        self._column, self._as_messages = column, as_messages
 
     def kept(self, seqs: Sequence[int], values: Sequence[bytes]) -> SentMessages | SentParts:
         """Some of them, which became events of these values, until they are answered. What is not all of a column is
         kept with its own octets: those beside it may have been answered long before, and count no more."""
-        if self._column and values is self._messages:
-            return self
-        return SentParts({seq: self._messages[seq - self._first_seq] for seq in seqs})
+        if values is self._messages:
+            return self if self._column else SentParts(seqs, [*values])
+        return SentParts(seqs, values if self._as_messages else [*map(self._message, seqs)])
 
     def message_ids(self, seqs: Sequence[int], most: int) -> Named:
         """Of the first `most` of these."""
-        return _named((seq, self._messages[seq - self._first_seq]) for seq in seqs[:most])
+        return _named((seq, self._message(seq)) for seq in seqs[:most])
+
+    def _message(self, seq: int) -> bytes:
+        return self._messages[seq - self._first_seq]
 
 
 class SentParts:
-    """Some messages of a run, by their seqs."""
+    """Some messages of a run, with these seqs."""
 
-    def __init__(self, messages: Mapping[int, bytes]) -> None:
-        self._messages = messages
+    def __init__(self, seqs: Sequence[int], messages: Sequence[bytes]) -> None:
+        self._seqs, self._messages = seqs, messages
 
     def message_ids(self, seqs: Sequence[int], most: int) -> Named:
-        """Of the first `most` of these."""
-        return _named((seq, self._messages[seq]) for seq in seqs[:most])
+        """Of the first `most` of these, as far as they are still there."""
+        places = {seq: at for at, seq in enumerate(self._seqs[: len(self._messages)])}
+        return _named((seq, self._message(places[seq])) for seq in seqs[:most] if seq in places)
+
+    def _message(self, at: int) -> bytes:
+        return self._messages[at]
 
 
-class SentEvents:
-    """Events that a transaction holds. It lets go of them when it can only be rolled back: then none can be named."""
+class SentEvents(SentParts):
+    """The same as the events that a transaction holds. It lets go of them when it can only be rolled back."""
 
     def __init__(
         self, seqs: Sequence[int], keys: Sequence[bytes], values: Sequence[bytes], back: EventToMessage
     ) -> None:
-        self._seqs, self._keys, self._values, self._back = seqs, keys, values, back
-
-    def message_ids(self, seqs: Sequence[int], most: int) -> Named:
-        """Of the first `most` of these, which are some of its own."""
-        places = {seq: at for at, seq in enumerate(self._seqs[: len(self._keys)])}
-        return _named((seq, self._message(places[seq])) for seq in seqs[:most] if seq in places)
+        super().__init__(seqs, values)
+        self._keys, self._back = keys, back
 
     def _message(self, at: int) -> bytes:
-        key, value = self._keys[at], self._values[at]
+        key, value = self._keys[at], self._messages[at]
         return value if is_message(key) else self._back.message(key, value)
 
 

@@ -35,22 +35,27 @@ def with_id(message_id: Any) -> bytes:
     ],
 )
 def test_the_id_of_a_message_as_text(message_id: Any, name: str | None) -> None:
-    assert SentMessages(Octets([with_id(message_id)]), 40, True).message_ids([40], 1) == [(40, name)]
+    assert SentMessages(Octets([with_id(message_id)]), 40, True, True).message_ids([40], 1) == [(40, name)]
 
 
 def test_so_many_are_looked_at_whatever_they_are() -> None:
-    sent = SentMessages(Octets([with_id("x" * 300), with_id("b"), b"\xff", frames.message(), with_id("e")]), 10, True)
+    sent = SentMessages(
+        Octets([with_id("x" * 300), with_id("b"), b"\xff", frames.message(), with_id("e")]), 10, True, True
+    )
     assert sent.message_ids(range(10, 15), 4) == [(10, None), (11, "b"), (12, None), (13, "")]
     assert sent.message_ids([14], 5) == [(14, "e")]
 
 
 def test_a_part_of_a_run_is_kept_without_what_is_beside_it() -> None:
     run = Octets([with_id("a"), bytes(100_000)])
-    assert SentMessages(run, 3, True).kept([3, 4], run).message_ids([3], 1) == [(3, "a")]
+    assert SentMessages(run, 3, True, True).kept([3, 4], run).message_ids([3], 1) == [(3, "a")]
     before = sys.getrefcount(run)
-    of_a_part = SentMessages(run, 3, True).kept([3], [b"another form"])
-    of_a_relay = SentMessages(run[:1], 3, False).kept([3], run[:1])
-    for kept in (of_a_part, of_a_relay):
+    of_a_part = SentMessages(run, 3, True, True).kept([3], [run[0]])
+    in_another_form = SentMessages(run, 3, True, False).kept([3], [b"another form"])
+    slice_ = run[:1]
+    of_a_relay = SentMessages(slice_, 3, False, True).kept([3], slice_)
+    del slice_
+    for kept in (of_a_part, in_another_form, of_a_relay):
         assert isinstance(kept, SentParts) and kept.message_ids([3], 1) == [(3, "a")]
     assert sys.getrefcount(run) == before
 
