@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from console.facts.levels import Levels, levels_of
+from console.facts.levels import Levels
 from console.facts.rises import MINUTE_US, Key, Rises, counters_of
 from console.limits import HAPPENINGS
 from gateway.verdict.answers import Row
@@ -43,7 +43,7 @@ class Gateway(Standing):
 
     def answered(self, at_us: int, health: Row, samples: Samples, errors: list[Row], slow_s: float) -> None:
         """A round came to its end. `errors`: those since the last one; of another run, all that it keeps."""
-        self.levels.take(at_us, levels_of(samples))
+        self.levels.take(at_us, samples)
         is_new_run = health["run"] != self.run
         self._note(at_us, health)
         if is_new_run:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from console.facts.rises import MINUTE_US
-from console.limits import MINUTES
 from gateway.verdict.samples import Samples
 
 TOGETHER: Final = ("other", "temporary")
@@ -26,12 +25,12 @@ class Levels:
     """Of one gateway."""
 
     def __init__(self) -> None:
-        self._readings: deque[tuple[int, Mapping[str, Level]]] = deque(maxlen=MINUTES)
+        self._readings: deque[tuple[int, Mapping[str, Level]]] = deque(maxlen=SPAN_US // MINUTE_US + 1)
 
-    def take(self, at_us: int, levels: Mapping[str, Level]) -> None:
-        """A round has them; the first one of each minute is kept."""
+    def take(self, at_us: int, samples: Samples) -> None:
+        """A round has come to its end; the first one of each minute is kept."""
         if not self._readings or at_us - self._readings[-1][0] >= MINUTE_US:
-            self._readings.append((at_us, levels))
+            self._readings.append((at_us, levels_of(samples)))
 
     def full_in_s(self, node: str, now: Level | None, limits: Level, at_us: int) -> float | None:
         """By the limit that is reached first, 0 where one is. None: neither is, or there is no rate yet."""

@@ -194,7 +194,7 @@ def of_durables(figures: RealmMetrics) -> Parts:
         elif durable is not None:
             beyond.setdefault((durable.node, durable.durable), []).append(durable)
         yield None
-    named, others = _with_names(beyond.values(), lambda stores: any(map(_is_stuck, stores)), METRIC_MORE_DURABLES)
+    named, others = _with_names(beyond.values(), _is_stuck, METRIC_MORE_DURABLES)
     shown += named
     if others:
         shown.append(_sum(others))
@@ -220,10 +220,13 @@ def of_durables(figures: RealmMetrics) -> Parts:
     yield single("realmgate_stores_counting", "gauge", about, figures.depths.counting)
 
 
-def _is_stuck(durable: DurableMetrics) -> bool:
-    """For a minute its consumers have left a message, or one keeps an event and settles later ones."""
-    waiting = durable.counts.available if durable.counts is not None else 0
-    return bool(durable.links and (durable.oldest_s or 0) >= _STUCK_S and (waiting or durable.hole))
+def _is_stuck(stores: list[DurableMetrics]) -> bool:
+    """For a minute its consumers have left a message in one of them, or one keeps an event and settles later ones."""
+    for store in stores:
+        waiting = store.counts.available if store.counts is not None else 0
+        if store.links and (store.oldest_s or 0) >= _STUCK_S and (waiting or store.hole):
+            return True
+    return False
 
 
 def _with_names(
@@ -291,16 +294,8 @@ def of_nodes(figures: RealmMetrics) -> Parts:
     columns: tuple[tuple[str, str, Callable[[NodeFigures], float | None]], ...] = (
         ("events", _MESSAGES, lambda store: store.stored),
         ("bytes", "Octets of a node with a capacity.", lambda store: store.size_bytes),
-        (
-            "events_limit",
-            "Messages that all its partitions take; 0: any number.",
-            lambda store: store.events_max,
-        ),
-        (
-            "limit_bytes",
-            "Octets that all its partitions take; 0: any number.",
-            lambda store: store.bytes_max,
-        ),
+        ("events_limit", "Messages that all its partitions take; 0: any number.", lambda store: store.events_max),
+        ("limit_bytes", "Octets that all its partitions take; 0: any number.", lambda store: store.bytes_max),
         ("oldest_message_age_seconds", _OLDEST, lambda store: store.oldest_s),
     )
     for name, about, number in columns:

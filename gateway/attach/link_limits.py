@@ -27,8 +27,8 @@ def subscription_limit_fault(
     """The same of a subscription. `names`: of its durable. `owned`: that belongs to its user, not to the realm."""
     gateway, moves = connection.gateway, terminus.kind == "channel"  # a topic: as JMS moves it
     owner = owner_of(connection.subject) if owned else None
-    if full := gateway.store_share.refusal(node, connection.holder):
-        return "too-many-stores", full
+    if fault := _store_limit_fault(connection, node):
+        return fault
     if names is not None and (full := gateway.durable_share.refusal(node.name, names, owner, moves=moves)):
         return "too-many-durables", full
     if terminus.filters.no_local and not gateway.mark_origin(connection.container):
@@ -39,6 +39,12 @@ def subscription_limit_fault(
 
 def refuses_store(connection: TransactingPeer, link: Link, node: Node) -> bool:
     """Asked again when its consumer is attached, from when on the store counts: others have come meanwhile."""
-    if full := connection.gateway.store_share.refusal(node, connection.holder):
-        connection.fault("too-many-stores", full, link)
-    return bool(full)
+    fault = _store_limit_fault(connection, node)
+    if fault is not None:
+        connection.fault(*fault, link)
+    return fault is not None
+
+
+def _store_limit_fault(connection: TransactingPeer, node: Node) -> tuple[str, str] | None:
+    full = connection.gateway.store_share.refusal(node, connection.holder)
+    return ("too-many-stores", full) if full else None
