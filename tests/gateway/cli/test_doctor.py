@@ -72,7 +72,7 @@ def red(gateway: GatewayProcess, reports: Path | None = None) -> dict[str, list[
 
 def used(new_gateway: StartGateway, kind: str, **settings: Any) -> GatewayProcess:
     """A gateway that has stored and settled something."""
-    gateway = new_gateway(kind, limits={"connections": 50}, **settings)
+    gateway = new_gateway(kind, limits={"connections": 50, "stores_read": 50}, **settings)
     gateway.command("node", "create", "orders")
     with Peer(gateway.port) as peer:
         peer.stored("orders", frames.message(), frames.message())
@@ -158,7 +158,7 @@ def test_a_history_that_is_not_written_is_red(
     new_gateway: StartGateway, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gateway that has served for ten minutes, and has no record, or none that is newer."""
-    gateway = new_gateway(kind, limits={"history_interval_s": 3600})
+    gateway = new_gateway(kind, limits={"connections": 50, "stores_read": 50, "history_interval_s": 3600})
     says(gateway, 60)
     assert "too early to say" in of_history(gateway, "not looked at")
     monkeypatch.setattr(command, "SystemClock", _Ahead)
