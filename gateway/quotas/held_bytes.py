@@ -65,7 +65,10 @@ class HeldAccount:
     def room(self) -> int:
         """Octets that it may hold beside what it does; negative where that is too much."""
         held, pool = self.held, self.pool
-        return min(pool.share - held, max(0, pool.floor - held) + pool.room)
+        below_floor = pool.floor - held
+        if below_floor >= 0:  # its own, also where others hold more than the rest, as a turn of theirs can make them
+            return min(pool.share - held, below_floor + max(0, pool.room))
+        return min(pool.share - held, pool.room)
 
     def hold(self, unfinished: int, unread: int, unsettled: int) -> None:
         """So much from now on."""

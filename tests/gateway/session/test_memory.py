@@ -217,6 +217,30 @@ def test_a_connection_has_its_floor_though_others_hold_all_the_rest() -> None:
     assert (pool.lent, other.room) == (0, 4_000)
 
 
+def test_a_connection_has_its_floor_though_a_turn_of_others_took_more_than_the_rest() -> None:
+    """What goes out in a turn is counted when it has gone out."""
+    pool = HeldBytes(8_000, 8_000, 4, MESSAGE)
+    first, other = pool.open_account(None), pool.open_account(None)
+    first.hold(0, 7_500, 0)
+    assert (pool.room, first.room) == (-2_500, -2_500)
+    other.hold(400, 0, 0)
+    assert other.room == 600
+    other.hold(1_000, 0, 0)
+    assert other.room == 0
+    other.hold(1_001, 0, 0)
+    assert other.room == pool.room == -2_501, "above its floor it gives way like others"
+
+
+def test_a_neighbour_that_has_less_than_its_floor_is_served_while_others_hold_too_much() -> None:
+    env = Environment(TABLES, message_size_bytes=MESSAGE, connections=10, held_bytes=20_000)
+    hog, small = consumes(env, "hog", 1, 1), Publisher(env, "small")
+    hog.connection.write_pressure.in_socket = lambda: 18_000
+    hog.connection.write_pressure.look()
+    assert env.gateway.held.room < 0
+    assert small.begin(1) == [] and small.held == PART
+    assert [seen.state for seen in small.peer.say(small.finish(0)) if seen.name == "disposition"] == ["accepted"]
+
+
 def test_a_message_of_the_largest_size_has_room_whatever_is_configured() -> None:
     pool = HeldBytes(1, 1, 1_000, MESSAGE)
     account = pool.open_account(None)
