@@ -15,6 +15,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from reconciliation.history.first_rows import FirstRows
 from reconciliation.history.members import Members
 from reconciliation.model.realm_nodes import QUEUE
 
@@ -46,7 +47,11 @@ class Cause:
     open: int = 0
     members: Members = field(default_factory=Members)
     uncovered: Members = field(default_factory=Members)
-    examples: list[dict[str, Any]] = field(default_factory=list)
+    _first: FirstRows = field(default_factory=lambda: FirstRows(EXAMPLES))
+
+    @property
+    def examples(self) -> list[Mapping[str, Any]]:
+        return self._first.rows()
 
     @property
     def count(self) -> int:
@@ -63,8 +68,7 @@ class Cause:
         if row["at"] is not None:
             self.at_first = row["at"] if self.at_first is None else min(self.at_first, row["at"])
             self.at_last = row["at"] if self.at_last is None else max(self.at_last, row["at"])
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(row)
+        self._first.add(row)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -1,4 +1,5 @@
 """Which messages a finding is of, in a form that stays small: EIDs of one store as ranges, all else by a word each.
+More than `MOST` of these become a sum of digests: so the memory of one finding has a bound, whatever its messages are.
 
 As text it is a list of parts: `17-20` and `33` are EIDs; `RUN:SEQ` a delivery; `TEXT x3` stands for three messages of
 which no more is known. What is too scattered for a list is one part, `digest HEX`: that can only be the same, or not.
@@ -14,6 +15,9 @@ from typing import Any
 
 PARTS_MAX = 50
 """So many parts are kept of one finding; more of them are a digest."""
+MOST = 100_000
+"""So many ranges and words are known of one finding, and twice as many while they are added. More of them are the sum
+of a digest each. Then an EID that comes twice counts twice."""
 _RANGE = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?")
 _TIMES = re.compile(r"(.+) x([1-9]\d{0,18})", re.DOTALL)
 _DIGEST = "digest "
@@ -28,6 +32,8 @@ class Members:
     others: dict[str, int] = field(default_factory=dict)
     digest: str = ""
     many: int = 0
+    _sum: int | None = field(default=None, init=False, compare=False)
+    _left: int = field(default=0, init=False, compare=False)  # so many ranges, when they were joined last
 
     @classmethod
     def of(cls, parts: Sequence[str], messages: int) -> Members:
@@ -55,17 +61,48 @@ class Members:
     def add(self, row: dict[str, Any], in_words: bool) -> None:
         """A row of the findings. `in_words`: its EID is an example of several, or says nothing."""
         eid, count = row["eid"], row["count"]
-        if not in_words and count == 1 and eid is not None and eid >= 0:
+        is_eid = not in_words and count == 1 and eid is not None and eid >= 0
+        if is_eid and self._sum is None:
             if self.eids and self.eids[-1][1] + 1 == eid:
                 self.eids[-1] = (self.eids[-1][0], eid)
-            else:
-                self.eids.append((eid, eid))
+                return
+            self.eids.append((eid, eid))
+        else:
+            word = str(eid) if is_eid else row["detail"] if row["seq"] is None else f"{row['run']}:{row['seq']}"
+            if self._sum is not None:
+                self._add_up(word, count)
+                return
+            self.others[word] = self.others.get(word, 0) + count
+        if len(self.eids) + len(self.others) > MOST + self._left:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Join ranges; where too many are left, go on with a sum."""
+        if self._sum is not None:
             return
-        word = row["detail"] if row["seq"] is None else f"{row['run']}:{row['seq']}"
-        self.others[word] = self.others.get(word, 0) + count
+        self._join()
+        self._left = len(self.eids)
+        if len(self.eids) + len(self.others) > MOST:
+            eids, others = self.eids, self.others
+            self.eids, self.others, self._sum = [], {}, 0
+            for first, last in eids:
+                for eid in range(first, last + 1):
+                    self._add_up(str(eid), 1)
+            for word, count in others.items():
+                self._add_up(word, count)
+
+    def _add_up(self, word: str, count: int) -> None:
+        assert self._sum is not None
+        self._sum += int.from_bytes(blake2b(word.encode(), digest_size=16).digest()) * count
+        self.many += count
 
     def settle(self) -> None:
         """Once all have been added."""
+        self._shrink()
+        if self._sum is not None:
+            self.digest = f"sum {self._sum % 2**128:032x}"
+
+    def _join(self) -> None:
         joined: list[tuple[int, int]] = []
         for first, last in sorted(self.eids):
             if joined and first <= joined[-1][1] + 1:

@@ -192,10 +192,11 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
 
 
 def _write(parts: list[DataFrame], target: Folder) -> None:
-    """The findings per delivery."""
+    """The findings per delivery. Sorted by Spark, which has files for that: the driver counts them one by one, and
+    neighbours are a range for it (`reconciliation.history.members`)."""
     target.make()
     if parts:
-        findings = reduce(DataFrame.unionByName, parts).coalesce(1)
+        findings = reduce(DataFrame.unionByName, parts).coalesce(1).sortWithinPartitions("class", "store", "eid")
         findings.write.partitionBy("class").parquet(target.url, mode="append")
 
 

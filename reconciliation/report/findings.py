@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconciliation.history.cause import Cause
+from reconciliation.history.first_rows import FirstRows
 from reconciliation.model.classes import is_anomaly
 from reconciliation.report.balance import Key
 
@@ -22,7 +24,11 @@ class ClassReport:
     nodes: set[str] = field(default_factory=set)
     first_eid: int | None = None
     last_eid: int | None = None
-    examples: list[dict[str, Any]] = field(default_factory=list)
+    _first: FirstRows = field(default_factory=lambda: FirstRows(EXAMPLES))
+
+    @property
+    def examples(self) -> list[dict[str, Any]]:
+        return [{**row, "tag": tag(row)} for row in self._first.rows()]
 
     def add(self, row: dict[str, Any]) -> None:
         self.count += row["count"]
@@ -31,8 +37,7 @@ class ClassReport:
         if row["eid"] is not None:
             self.first_eid = min(row["eid"], self.first_eid) if self.first_eid is not None else row["eid"]
             self.last_eid = max(row["eid"], self.last_eid or 0)
-        if len(self.examples) < EXAMPLES:
-            self.examples.append({**row, "tag": tag(row)})
+        self._first.add(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,6 @@ class Findings:
         return sum(cause.count - cause.open for cause in self.causes if cause.code == code)
 
 
-def tag(row: dict[str, Any]) -> str | None:
+def tag(row: Mapping[str, Any]) -> str | None:
     """The delivery tag under which the peer knows it."""
     return f"{row['store']}:{row['eid']}" if row["store"] is not None and row["eid"] is not None else None

@@ -16,6 +16,8 @@ def test_messages_of_one_cause_are_one_finding() -> None:
     assert ID.fullmatch(cause.id) and (cause.count, cause.open, cause.place) == (5, 5, "orders")
     assert (cause.at_first, cause.at_last) == (AT_US + 3, AT_US + 7)
     assert cause.examples == rows[:3]
+    [cause] = causes([rows[3], rows[1], rows[4], rows[0], rows[2]])
+    assert cause.examples == rows[:3], "by time, in whatever order they come"
 
 
 def test_a_finding_that_grows_keeps_its_name() -> None:

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import pytest
 
+from reconciliation.history import members
 from reconciliation.history.members import PARTS_MAX, Members
 from tests.reconciliation.history.runs import causes, lost, row
 
@@ -62,6 +63,29 @@ def test_what_is_scattered_can_only_be_the_same_or_not() -> None:
     assert scattered.without(known).count == 0 and known.without(scattered).count == 0
     grown = of(*range(0, 4 * PARTS_MAX + 2, 2))
     assert grown.without(known).count == grown.count, "which of them are new is not known: none is passed over"
+
+
+def test_more_than_memory_holds_are_known_by_a_sum_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scattered EIDs and words: so many of them as are kept, and then no more memory for any number of others."""
+    monkeypatch.setattr(members, "MOST", 10)
+    some = lost(*range(0, 200, 2))
+    words = [row("A3", run="1a-0001", seq=seq, rule="accepts", detail="outcome released") for seq in range(100)]
+    for rows in (some, words):
+        [cause], [other] = causes(rows), causes(reversed(rows))
+        [digest] = cause.members.parts()
+        assert digest.startswith("digest sum ") and [digest] == other.members.parts()
+        assert cause.count == 100 and not cause.members.eids and not cause.members.others
+        known = Members.of([digest], 100)
+        assert cause.members.without(known).count == 0
+        assert causes([*rows, {**rows[0], "eid": 999, "seq": 999}])[0].members.without(known).count == 101
+
+
+def test_neighbours_are_a_range_however_many_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "MOST", 10)
+    [cause] = causes(lost(*range(5, 500), *range(700, 900)))
+    assert cause.members.parts() == ["5-499", "700-899"]
+    [cause] = causes(lost(*range(1, 20, 2), *range(0, 20, 2)))
+    assert cause.members.parts() == ["0-19"], "they are joined before they are given up"
 
 
 @pytest.mark.parametrize(("parts", "messages"), [(["1-3"], 2), (["3-1"], -1), ([], 1), (["a x2"], 1)])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.reconciliation.conftest import Reconcile, Result
@@ -92,6 +93,14 @@ def test_nothing_is_found_where_nothing_was_planted(judged: Judged) -> None:
 def test_the_books_close_over_all_of_it(judged: Judged) -> None:
     assert judged.result.manifest["balance"]["difference"] == 0, judged.result.text
     assert judged.result.code == 1
+
+
+def test_the_findings_are_written_in_the_order_of_their_places(judged: Judged) -> None:
+    """The driver joins neighbours as it reads them; it does not sort."""
+    files = [*(judged.result.out / "report").glob("window=*/class=*/part-*.parquet")]
+    places = [[(row["store"] or 0, row["eid"] or -1) for row in pq.read_table(file).to_pylist()] for file in files]
+    assert places == [sorted(some) for some in places]
+    assert sum(len(some) > 2 for some in places) > 3
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=[case.name for case in VARIANTS])
