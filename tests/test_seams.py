@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 from tests.kit.source_files import source_files
 
@@ -21,9 +21,20 @@ MOST = 50
 SEAM = "tests/kit/realm/inside.py"  # the place that exists to do it for all others
 
 
-def defined(tree: ast.AST) -> Iterator[str]:
+NAMING = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Name),
+    *(ast.Attribute, ast.ImportFrom, ast.Call),
+)
+
+
+def naming(text: str) -> list[ast.AST]:
+    """The nodes of a file that may name something."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, NAMING)]
+
+
+def defined(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Private names that a file gives to something of its own."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -33,9 +44,9 @@ def defined(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def reached(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def reached(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Private names of others, with their lines."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
                 continue
@@ -51,15 +62,21 @@ def reached(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def reaches(tests: Mapping[str, str], product: Mapping[str, str]) -> list[str]:
     """`path:line: name`, in the order of the files."""
-    trees = {path: ast.parse(text) for path, text in {**tests, **product}.items()}
-    own = {path: {name for name in defined(tree) if re.match("_[^_]", name)} for path, tree in trees.items()}
+    own, uses = dict[str, set[str]](), dict[str, set[tuple[int, str]]]()
+    for path, text in {**tests, **product}.items():  # one tree at a time: all of them keep the collector busy
+        nodes = naming(text)
+        own[path] = {name for name in defined(nodes) if re.match("_[^_]", name)}
+        uses[path] = set(reached(nodes)) if path in tests else set()
     ours = set().union(*own.values())
+    of_folders = defaultdict[str, set[str]](set)
+    for path, names in own.items():
+        of_folders[path.rpartition("/")[0]] |= names
     findings = []
     for path in tests:
-        room = Path(*Path(path).parent.parts[1:])
-        others = ours.difference(own[path], *(names for other, names in own.items() if Path(other).parent == room))
+        mirrored = path.rpartition("/")[0].partition("/")[2]
+        others = ours.difference(own[path], of_folders[mirrored])
         if path != SEAM:
-            findings += [f"{path}:{line}: {name}" for line, name in sorted(set(reached(trees[path]))) if name in others]
+            findings += [f"{path}:{line}: {name}" for line, name in sorted(uses[path]) if name in others]
     return findings
 
 

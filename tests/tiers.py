@@ -25,6 +25,7 @@ LONG: dict[str, str] = {
     r"contract/(test_realm\.py::|publish/|recovery/).*(kafka.*on-[13]|on-[13].*kafka)": "on two partitions",
     r"contract/recovery/test_truncated\.py::test_kafka_loses": "the same on the other logs; native_backend/log/kafka",
     r"contract/recovery/test_unclean_election\.py": "test_truncated.py, on the other logs",
+    r"contract/recovery/test_recovery\.py::test_group_offsets.*\[sqlite-on-[13]": "on two stores; other logs",
     r"contract/journal/test_counts\.py::test_numbers_are.*\[(\w+-1-\d|\w+-2-2)\]": "seed 2, on one store and on three",
     # -- deploy
     r"deploy/test_(demo|readme_kafka)\.py": "tests/reconciliation/jobs/test_clean.py",
@@ -50,6 +51,7 @@ LONG: dict[str, str] = {
     r"gateway/serve/test_backup\.py": "test_copied_realm.py",
     r"gateway/test_broken_node\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"gateway/test_broken_node\.py::.*\[embedded(-True|-False)?-1\]": "on three partitions",
+    r"gateway/test_broken_node\.py::test_it_can_be_deleted.*\[embedded-True": "admin/test_problems.py",
     r"gateway/cli/drain/.*(\[posted|\[settled|without_an_id)": "test_a_kill_loses_nothing[stored]",
     r"gateway/cli/test_resend\.py::test_(a_killed_|messages_go_back).*on-[12]": "on three partitions",
     r"gateway/cli/test_resend\.py::test_a_kill.*\[(journal begun|settled)-on-3": "[before ..., [journal has ...",
@@ -75,6 +77,8 @@ LONG: dict[str, str] = {
     r"native_backend/\w+/test_\w+\.py::test_a_million_delayed": "the other tests of the file",
     r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
     r"native_backend/log/kafka/test_ranges\.py::test_brokers": "test_a_consumer_that_reaches_no_broker_is_replaced",
+    r"native_backend/log/kafka/test_reports\.py::test_a_completion_says.*-[1-4]\]": "the first seed of each way",
+    r"native_backend/log/kafka/test_stall\.py::test_completions.*\[0\]": "the second seed",
     # -- reconciliation: every class of anomaly is planted in the gate on the embedded realm; some tests are on Kafka
     r"reconciliation/cli/test_cluster\.py": "test_spark_settings.py; transforms/test_transforms.py::test_a_small_table",
     r"reconciliation/cli/test_progress\.py::test_a_(run|what_if)_names": "the other tests of the file",
@@ -112,7 +116,7 @@ LONG: dict[str, str] = {
     # -- simulation
     r"simulation/test_worlds\.py::test_no_checker_objects\[\d*[13579]0\]": "every other seed",
     # -- layers
-    r"test_layers\.py::test_what_breaks_them_is_seen\[(\w+-in-|circle-of|templates|console-to)": "one of each kind",
+    r"test_layers\.py::test_what_breaks_them.*\[(\w+-in-|circle-of|templates|console-to|kit-to-tests|bench-)": "others",
     # -- torture
     r"torture/test_torture\.py::test_(embedded|kafka)": "its checkers, and tests/wire/connections/test_ends.py",
     r"torture/test_torture\.py::test_cluster": "tests/torture/test_networks.py, and the checkers",
@@ -121,10 +125,17 @@ LONG: dict[str, str] = {
     r"wire/attach/test_durable_owners\.py::.*[\[-]kafka": "the same on the embedded realm",
     r"wire/attach/test_durable_owners\.py::test_in_a_documented": "contract/access/test_durable_owners.py",
     r"wire/attach/test_durables\.py::test_who_closes_the_last.*\[2-topic\]": "shared on two, both on one and on three",
+    r"wire/attach/test_stores_read\.py::test_on_kafka": "the limit itself, on the embedded realm",
+    r"wire/attach/test_durable_names\.py::test_each_subscriber.*\[1-": "on three stores",
+    r"wire/attach/test_durable_names\.py::test_a_durable_of_an_earlier.*\[app(:|-1)": "names without a colon",
     r"wire/connections/test_scale\.py": "tests/wire/deliveries/test_pressure.py, amqp/test_floods.py",
     r"wire/connections/test_held_bytes\.py::(.*[\[-]kafka|test_(a_flood|who_reads))": "the others; test_memory.py",
     r"wire/connections/test_deleted_nodes\.py::.*[\[-]kafka": "the same on the embedded realm",
+    r"wire/connections/test_deleted_nodes\.py::test_O_5.*was_deleted\[embedded-\w+-[12]\]": "on three stores",
     r"wire/deliveries/test_(consumer_errors|plain)\.py::.*[\[-]kafka": "the same on the embedded realm",
+    r"wire/deliveries/test_plain\.py::test_H_7.*\[(levels|three)-modified": "on one store, and what is released on all",
+    r"wire/deliveries/test_plain\.py::test_H_12.*\[(levels|three)-[ru]": "on one store, and what is accepted on all",
+    r"wire/deliveries/test_message_sizes\.py::test_a_(dur|que|dra).*\[kafka-(\w+-)?[13]\]": "on two partitions",
     r"wire/deliveries/test_message_sizes\.py::test_on_kafka_.*\[[13]": "on two partitions",
     r"wire/deliveries/test_message_sizes\.py::test_the_largest.*\[kafka-[13]": "on two partitions",
     r"wire/um/test_rows_real\.py::.*\[Kafka (?!um-9\.12)": "the embedded realm; profile um-9.12 on Kafka",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from native_backend.nodes.node import Node
 from reconciliation.jobs import kept_sums
@@ -23,8 +24,8 @@ BY_ROWS = "Judged from all rows, not from sums: "
 
 
 @pytest.fixture
-def days(tmp_path: Path, reconcile: Reconcile) -> Days:
-    return Days(tmp_path, reconcile, None)
+def days(tmp_path: Path, reconcile: Reconcile, session: SparkSession) -> Days:
+    return Days(tmp_path, reconcile, session)
 
 
 def test_days_in_a_row_are_judged_by_sums(days: Days, reconcile: Reconcile) -> None:
@@ -85,15 +86,27 @@ def _of_no_gateway(days: Days) -> None:
 
 @pytest.mark.parametrize("plant", [_lost, _of_no_gateway])
 def test_what_is_wrong_in_the_last_day_is_found(
-    plant: Callable[[Days], None], days: Days, reconcile: Reconcile
+    plant: Callable[[Days], None], days: Days, reconcile: Reconcile, session: SparkSession
 ) -> None:
     days.add(2)
-    assert BY_SUMS in days.judged(sums=True).text
+    days.landed().keep()
     days.add(1)
     plant(days)
     result = days.judged(sums=True)
-    assert result.code == 1, result.text
+    assert result.code == 1 and BY_SUMS in result.text, result.text
     assert said(result) == said(reconcile(days.realm))
+    made = made_sums(days)
+    kept_sums.VERIFIED.clear()  # as in another process
+    landed = days.landed().landed
+    assert landed.chain is not None
+    kept_sums.kept(session, landed, landed.chain)
+    assert len(made) == 2 and made < made_sums(days), "those that were kept are read, and only the new link's are made"
+    assert len(made_sums(days)) == 3
+
+
+def made_sums(days: Days) -> set[Path]:
+    """The folders with the sums of its links."""
+    return set((days.state / "links").glob("*/made=*"))
 
 
 def test_what_was_left_on_an_earlier_day_is_ended_twice(days: Days, reconcile: Reconcile) -> None:

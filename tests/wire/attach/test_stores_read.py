@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.kit.patience import HANG_S
+from tests.kit.patience import HANG_S, until
 from tests.kit.processes.admin_pages import Watch
-from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.processes.gateway import GatewayProcess, StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.wire.conftest import serve
@@ -57,3 +58,37 @@ def test_attaches_that_come_at_once_are_no_way_around(few: GatewayProcess) -> No
         assert conditions == ["amqp:resource-limit-exceeded"] * 4
         assert watch.metrics()["realmgate_stores_read", ()] == 6
     watch.until_zero("realmgate_stores_read")
+
+
+def test_on_kafka_the_limit_is_one_of_threads_and_descriptors(new_gateway: StartGateway) -> None:
+    """30 queues, of which 18 may be read: what docs/configuration.md says that a store takes, and not more."""
+    gateway = new_gateway("kafka", limits={"stores_read": 24}, nodes={"create_on_attach": ["*"]})
+    names = [f"q{number}" for number in range(30)]
+    with Peer(gateway.port) as peer:
+        for handle, name in enumerate(names):
+            peer.publisher(name, handle=handle)
+        threads, files = taken(gateway)
+        peer.send(*(frames.attach_receiver(name, 100 + handle, f"from {name}") for handle, name in enumerate(names)))
+        until(lambda: refused(peer) == 12, "12 refused", pause=lambda: peer.read(0.1))
+        read = [seen.field(0).removeprefix("from ") for seen in peer.seen if seen.name == "attach" and seen.field(5)]
+        assert len(read) == 18
+        peer.seen.clear()
+        peer.send(*(frames.flow(100 + names.index(name), 1) for name in read))
+        for name in read:
+            peer.stored(name, frames.message())
+            peer.next_frame("transfer", lambda seen: True, HANG_S)
+        more_threads, more_files = taken(gateway)
+        assert 18 <= more_threads - threads <= 18 * 5, (threads, more_threads)
+        assert 18 <= more_files - files <= 18 * 10, (files, more_files)
+        peer.send(*(frames.detach(100 + names.index(name)) for name in read))
+        until(lambda: taken(gateway)[0] < threads + 18, "the threads of the stores that are not read any more")
+
+
+def refused(peer: Peer) -> int:
+    return sum(seen.condition == "amqp:resource-limit-exceeded" for seen in peer.seen if seen.name == "detach")
+
+
+def taken(gateway: GatewayProcess) -> tuple[int, int]:
+    """Threads and descriptors of its process."""
+    process = Path(f"/proc/{gateway.pid}")
+    return len([*(process / "task").iterdir()]), len([*(process / "fd").iterdir()])
