@@ -1,11 +1,12 @@
 #!/bin/bash
-# Builds the image to reconcile and tries it, without a container engine and without a registry of images: buildah
-# builds (chroot isolation, vfs), on a Debian 12 root made by mmdebstrap in the place of the base image.
-#   deploy/image/try.sh      as root, after `make setup`; apt-get install buildah iproute2 mmdebstrap
+# Builds an image and tries it, without a container engine and without a registry of images: buildah builds (chroot
+# isolation, vfs), on a Debian 12 root made by mmdebstrap in the place of the base image.
+#   deploy/image/try.sh serve|reconcile      as root, after `make setup`; apt-get install buildah iproute2 mmdebstrap
 # Takes up to 8 GB below TMPDIR while it runs, and leaves nothing. What was built is tried without a network.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-target=reconcile
+target=${1:-}
+[[ $target =~ ^(serve|reconcile)$ ]] || { echo "usage: deploy/image/try.sh serve|reconcile" >&2; exit 2; }
 base=docker.io/library/python:3.11-slim-bookworm
 work=$(mktemp -d)
 net=realmgate-try-$$
@@ -55,6 +56,35 @@ until_it_does() { # WORDS...
   return 1
 }
 
+gateway() { # the process of the image that serves: buildah's own are in that network, too
+  local pid
+  for pid in $(ip netns pids "$net"); do
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != realmgate ] || echo "$pid"
+  done
+}
+client() { # WORDS...: this checkout's, beside the container
+  ip netns exec "$net" .venv/bin/realmgate "$@" --url amqp://127.0.0.1:5672 >/dev/null
+}
+
+try_serve() { # with its own configuration and healthcheck
+  local health pid began code=0
+  mapfile -t health < <(config Healthcheck.Test | tail -n +2) # behind the word CMD
+  ! inside "${health[@]}" 2>/dev/null || { say "the healthcheck passes where nothing serves"; return 1; }
+  inside "${start[@]}" >"$work/ready" 2>"$work/log" &
+  served=$!
+  until_it_does inside "${health[@]}"
+  client send demo.orders --count 300
+  client receive demo.orders --count 300
+  pid=$(gateway)
+  [ "$(awk '/^Uid:/ { print $2 }' "/proc/$pid/status")" = 10001 ]
+  began=$(date +%s%N)
+  kill -TERM "$pid"
+  wait "$served" || code=$?
+  served=
+  local took_ms=$((($(date +%s%N) - began) / 1000000))
+  say "it ended $took_ms ms after SIGTERM, with exit code $code"
+  [ "$code" = 0 ] && [ "$took_ms" -le 5000 ]
+}
 try_reconcile() { # of a copy of a realm that this checkout has served
   inside "${start[0]}" reconcile --help >/dev/null
   inside /opt/realmgate/bin/python -c 'from reconciliation.model.connector import jars_in; print(*jars_in(None))'
@@ -89,5 +119,5 @@ chmod 711 "$work"
 mkdir -m 755 "$work/realm" "$work/reports"
 chown 10001 "$work/realm" "$work/reports"
 [ "$(inside id -u)" = 10001 ]
-try_reconcile
+"try_$target"
 say "$target works"
