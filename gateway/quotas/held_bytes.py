@@ -65,10 +65,8 @@ class HeldAccount:
     def room(self) -> int:
         """Octets that it may hold beside what it does; negative where that is too much."""
         held, pool = self.held, self.pool
-        below_floor = pool.floor - held
-        if below_floor >= 0:  # its own, also where others hold more than the rest, as a turn of theirs can make them
-            return min(pool.share - held, below_floor + max(0, pool.room))
-        return min(pool.share - held, pool.room)
+        of_floor = pool.floor - held  # its own, also where a turn of others has made them hold more than the rest
+        return min(pool.share - held, of_floor + max(0, pool.room) if of_floor >= 0 else pool.room)
 
     def hold(self, unfinished: int, unread: int, unsettled: int) -> None:
         """So much from now on."""

@@ -65,14 +65,14 @@ class Members:
         if is_eid and self._sum is None:
             if self.eids and self.eids[-1][1] + 1 == eid:
                 self.eids[-1] = (self.eids[-1][0], eid)
-                return
-            self.eids.append((eid, eid))
+            else:
+                self.eids.append((eid, eid))
         else:
             word = str(eid) if is_eid else row["detail"] if row["seq"] is None else f"{row['run']}:{row['seq']}"
-            if self._sum is not None:
+            if self._sum is None:
+                self.others[word] = self.others.get(word, 0) + count
+            else:
                 self._add_up(word, count)
-                return
-            self.others[word] = self.others.get(word, 0) + count
         if len(self.eids) + len(self.others) > MOST + self._left:
             self._shrink()
 
