@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import tiers
+from tests.kit.processes import forked
 from tests.kit.processes.broker import start_broker
 from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_realm, kafka_realm, start_gateway
 
@@ -22,6 +23,9 @@ os.environ.setdefault("KAFKA_GC", "-XX:+UseSerialGC")  # a sixth less processor 
 # Hundreds of processes are started: each would compile all modules, a second of processor time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".cache" / "bytecode")
+
+# Most tests start gateways and commands to see what those do, and not how they start.
+forked.use()
 
 # A busy machine says nothing about a test: one example has taken a minute on one. What lands is judged by the same
 # examples each time; `tests/fuzz/test_examples.py` (long tier) runs the property tests with others.

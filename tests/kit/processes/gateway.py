@@ -15,6 +15,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +25,9 @@ from typing import Any
 import yaml
 
 from tests.kit.patience import HANG_S
+from tests.kit.processes import forked
 from tests.kit.processes.broker import free_port
+from tests.kit.processes.forked import ForkedProcess
 
 READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\w+)\n")
 READY_TIMEOUT_S = HANG_S
@@ -32,6 +35,7 @@ STOP_TIMEOUT_S = HANG_S  # it takes five seconds at most on cores of its own
 COMMAND_TIMEOUT_S = HANG_S  # a second by itself
 ANY_RATE = 1_000_000  # new connections a second: tests that fail on purpose, one after another, wait for no turn
 REALMGATE = Path(sys.executable).with_name("realmgate")
+OF_OTHER_PROGRAMS = ("console", "reconcile", "what-if")  # they have packages of their own, and threads of those
 
 
 def embedded_realm(directory: Path) -> dict[str, Any]:
@@ -48,7 +52,7 @@ class GatewayProcess:
 
     config_path: Path
     log_path: Path
-    process: subprocess.Popen[str] | None = None
+    process: subprocess.Popen[str] | ForkedProcess | None = None
     port: int = 0
     realm_kind: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -87,13 +91,17 @@ class GatewayProcess:
         self.settings["listen"] = listen
         self.config_path.write_text(yaml.safe_dump(self.settings, default_flow_style=None))
         with self.log_path.open("a") as log:
-            self.process = subprocess.Popen(
-                [*self.program, "serve", "--config", self.config_path],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env={**os.environ, **self.environment},
-            )
+            words = ["serve", "--config", str(self.config_path)]
+            if forked.is_used() and self.program == [str(REALMGATE)] and not self.environment:
+                self.process = ForkedProcess(words, stderr=log)
+            else:
+                self.process = subprocess.Popen(
+                    [*self.program, *words],
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    env={**os.environ, **self.environment},
+                )
 
     def await_ready(self) -> None:
         ready = READY.fullmatch(self._first_line())
@@ -148,16 +156,10 @@ class GatewayProcess:
 
     def command(self, *arguments: str) -> str:
         """`realmgate ARGUMENTS --config ...` beside the gateway; returns what it prints."""
-        done = subprocess.run(
-            [REALMGATE, *arguments, "--config", self.config_path],
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_TIMEOUT_S,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise RuntimeError(f"realmgate {' '.join(arguments)} failed ({done.returncode}): {done.stderr}")
-        return done.stdout
+        code, printed, complaints = realmgate(*arguments, "--config", str(self.config_path))
+        if code != 0:
+            raise RuntimeError(f"realmgate {' '.join(arguments)} failed ({code}): {complaints}")
+        return printed
 
     def log(self) -> str:
         """The end of what the process wrote on stderr."""
@@ -201,11 +203,26 @@ def start_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> Ga
 
 
 def realmgate(*arguments: str) -> tuple[int, str, str]:
-    """`realmgate ARGUMENTS`, of no configuration: its exit code, what it prints, what it complains of."""
+    """`realmgate ARGUMENTS`: its exit code, what it prints, what it complains of."""
+    if forked.is_used() and arguments[0] not in OF_OTHER_PROGRAMS:
+        return _forked(*arguments)
     done = subprocess.run(
         [REALMGATE, *arguments], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def _forked(*arguments: str) -> tuple[int, str, str]:
+    with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as complaints:
+        process = ForkedProcess([*arguments], stderr=complaints, stdout=printed)
+        try:
+            code = process.wait(COMMAND_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        printed.seek(0)
+        complaints.seek(0)
+        return code, printed.read(), complaints.read()
 
 
 def make_gateway(directory: Path, realm: dict[str, Any], **settings: Any) -> GatewayProcess:
