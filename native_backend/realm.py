@@ -299,7 +299,7 @@ class Realm:
             self._turn.take()
         self._publisher.evidence.close()
         if self._journal.busy:
-            _LOG.error("closing with settlements of unknown result")
+            self._warn_of_unstored()
             self._abandoned = not self._journal.fenced
             self._journal.give_up("closing", "indeterminate")
         for worker in self._workers.each():
@@ -308,6 +308,15 @@ class Realm:
         self._lease.release()
         self._log.close(max(0.5, until_s - self._clock.monotonic_s()))
         self._closed = True
+
+    def _warn_of_unstored(self) -> None:
+        settlements = sum(item.owner is not None for item in self._journal.items())
+        if settlements:
+            _LOG.error(
+                "closing with %d settlements of unknown result: their events may be given out again", settlements
+            )
+        else:
+            _LOG.warning("closing before the log stored what this gateway noted of its own acts")
 
     @property
     def _unfinished(self) -> bool:

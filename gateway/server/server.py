@@ -37,6 +37,7 @@ LOOK_INTERVAL_S = 1.0
 DRAIN_DEADLINE_S = 2.0
 CONSUMER_GRACE_S = 0.3
 CLOSE_DEADLINE_S = 1.0
+SHUT_DOWN_S = 4.5  # all of it: the realm gets what peers left of it, and never less than `CLOSE_DEADLINE_S`
 SHARED_TURN_BYTES = TURN_BYTES_MIN  # read from many sockets: then their turn begins, though there may be more
 
 
@@ -290,7 +291,7 @@ class Server:
 
     async def _shut_down(self) -> None:
         """Drain, settle, close, free; inside five seconds whatever the peers do."""
-        gateway = self.gateway
+        gateway, end_s = self.gateway, self.loop.time() + SHUT_DOWN_S
         gateway.stop()
         await self._until(lambda: gateway.drained, DRAIN_DEADLINE_S)
         await asyncio.sleep(CONSUMER_GRACE_S if self.sockets else 0)
@@ -307,7 +308,7 @@ class Server:
             self.loop.remove_reader(gateway.realm.descriptor)
         if self._timer is not None:
             self._timer.cancel()
-        gateway.realm.close(CLOSE_DEADLINE_S)
+        gateway.realm.close(max(CLOSE_DEADLINE_S, end_s - self.loop.time()))
 
     async def _until(self, reached: object, deadline_s: float) -> None:
         end = self.loop.time() + deadline_s

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +12,8 @@ import pytest
 
 from native_backend.log.open import open_embedded, open_kafka
 from native_backend.log.port import Log, TopicSpec
-from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
-from tests.kit.processes.gateway import REALMGATE, GatewayProcess, embedded_realm, kafka_realm, start_gateway
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, realmgate, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.reloading import MESSAGE
@@ -46,14 +44,7 @@ def log_of(gateway: GatewayProcess) -> Log:
 
 
 def ran(gateway: GatewayProcess, *words: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [REALMGATE, *words, "--config", gateway.config_path],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    return realmgate(*words, "--config", str(gateway.config_path))
 
 
 def shown(gateway: GatewayProcess, *words: str) -> Any:

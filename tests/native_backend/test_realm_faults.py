@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from native_backend.journal.journal import tail
+from native_backend.journal.settlement import Settlement
 from native_backend.log.simulated.driver import SimulatedLog
 from native_backend.log.simulated.faults import Faults
 from native_backend.nodes.answers import NodeFound, Published, Settled
 from native_backend.nodes.durable_terms import EXCLUSIVE
 from native_backend.subscriptions.subscription import SubscriptionLost
 from tests.kit.realm.fixtures import bodies
+from tests.kit.realm.inside import context_of
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import SimulatedWorld
 
@@ -74,6 +78,33 @@ def test_a_refused_transaction_is_answered_and_its_events_stay_outstanding(simul
     assert [record["n"] for _, record in tail(log, "u.journal", 0)] == [1, 2, 3]
     consumer.subscription.close()
     assert realm.consumer(node).receive(1) == eids[3:]
+
+
+def test_what_the_log_did_not_answer_is_said_at_the_end(
+    simulated: SimulatedWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    realm = RealmProcess(simulated, "u").open()
+    log = realm.log
+    assert isinstance(log, SimulatedLog)
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(4))
+    consumer = realm.consumer(node)
+    consumer.receive(4)
+    log.faults = Faults(refuse=1.0, refusals=("unavailable",))
+    for eid in eids[:2]:
+        consumer.start("acknowledge", [eid])
+    realm.close()
+    assert "closing with 2 settlements of unknown result" in caplog.text
+    later = RealmProcess(simulated, "v").open()
+    keeper: Any = SimpleNamespace(keys=lambda: ("news", "", 0), restore=lambda _: None)
+    log = later.log
+    assert isinstance(log, SimulatedLog)
+    log.faults = Faults(refuse=1.0, refusals=("unavailable",))
+    act = Settlement(keeper, None, "filtered", False, False, "selector", [], 0, None)
+    context_of(later.realm).journal.add(act)
+    caplog.clear()
+    later.close()
+    assert "noted of its own acts" in caplog.text and "unknown result" not in caplog.text
 
 
 def test_a_rival_that_took_over_during_an_unknown_result_is_not_robbed(simulated: SimulatedWorld) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.patience import until
 from tests.kit.processes.networks import Network, NoNamespacesError
 from tests.kit.processes.toolchains import NEEDS_NAMESPACES
 from tests.torture.__main__ import main
@@ -70,8 +71,7 @@ def hosts() -> Iterator[Hosts]:
 @NEEDS_NAMESPACES
 def test_what_is_parted_is_lost_and_nothing_else(hosts: Hosts) -> None:
     everything = {*permutations(HOSTS, 2)}
-    hosts.heard()  # the first packets wait for the addresses of the others
-    assert hosts.heard() == everything
+    until(lambda: hosts.heard() == everything, "the network to be up, and the addresses of the others")
     for ways in ([(1, 2)], [(3, 1), (3, 2)], [(2, 1), (1, 2)]):
         hosts.network.part(ways)
         assert hosts.heard() == everything - {*ways}

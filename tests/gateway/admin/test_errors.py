@@ -4,7 +4,6 @@ line; and no flood pushes out what others did."""
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from gateway.evidence.recent_errors import (
 )
 from tests.kit.patience import until
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
-from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, start_gateway
+from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_realm, realmgate, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.consumer_errors import error
 from tests.kit.wire.logins import PASSWORD, connect, write_users
@@ -72,11 +71,9 @@ def expect(row: Row, **wanted: Any) -> None:
 
 
 def printed(watch: Watch, *command: str) -> str:
-    done = subprocess.run(
-        [REALMGATE, *command, "--gateway", watch.url], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    code, words, complaints = realmgate(*command, "--gateway", watch.url)
+    assert code == 0, complaints
+    return words
 
 
 @pytest.mark.parametrize("kind", ["embedded", "kafka"])
@@ -270,9 +267,8 @@ def test_pages_of_errors_follow_one_another(gateway: GatewayProcess) -> None:
 
 
 def test_a_time_without_a_zone_is_refused(gateway: GatewayProcess) -> None:
-    command: list[Any] = [REALMGATE, "errors", "--since", "2026-11-23", "--gateway", Watch.of(gateway).url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, "is no time: write" in done.stderr) == (2, True)
+    code, _, complaints = realmgate("errors", "--since", "2026-11-23", "--gateway", Watch.of(gateway).url)
+    assert (code, "is no time: write" in complaints) == (2, True)
 
 
 def test_clients_without_an_id_hide_nothing_of_another_container(new_gateway: StartGateway) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 import urllib.error
 import urllib.parse
@@ -18,7 +17,7 @@ from proton.utils import BlockingConnection
 
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import DEADLINE_S, Watch
-from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway, embedded_realm, start_gateway
+from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_realm, realmgate, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.logins import PASSWORD, connect, write_users
 from tests.kit.wire.peer import Peer
@@ -58,11 +57,9 @@ def until(reached: Callable[[], Any], shown: Callable[[], object]) -> None:
 
 
 def printed(watch: Watch, *command: str) -> str:
-    done = subprocess.run(
-        [REALMGATE, *command, "--gateway", watch.url], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    code, words, complaints = realmgate(*command, "--gateway", watch.url)
+    assert code == 0, complaints
+    return words
 
 
 def test_a_connection_is_shown_with_who_it_is_and_its_client(gateway: GatewayProcess) -> None:
@@ -190,11 +187,8 @@ def test_a_connection_is_closed_with_a_reason_and_the_log_says_by_whom(gateway: 
         until(lambda: not rows(watch, "connections", container="stuck"), watch.health)
         assert len(other.there("closing", 1)) == 1, "what it held comes again"
         assert rows(watch, "connections", container="other"), "and no other was closed"
-        done = subprocess.run(
-            [REALMGATE, "connection", "close", row["id"], "--reason", "again", "--gateway", watch.url],
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        assert (done.returncode, "there is no connection" in done.stderr) == (2, True), done.stderr
+        code, _, complaints = realmgate("connection", "close", row["id"], "--reason", "again", "--gateway", watch.url)
+        assert (code, "there is no connection" in complaints) == (2, True), complaints
 
 
 NOWHERE = "http://127.0.0.1:1"
@@ -203,32 +197,32 @@ NOWHERE = "http://127.0.0.1:1"
 @pytest.mark.parametrize("command", ["connections", "links", "errors", "denials", "top --interval 0.01"])
 def test_a_gateway_that_is_gone_hides_no_other(gateway: GatewayProcess, command: str) -> None:
     watch = Watch.of(gateway)
-    words = [str(REALMGATE), *command.split(), "--gateway", NOWHERE, "--gateway", watch.url]
+    words = [*command.split(), "--gateway", NOWHERE, "--gateway", watch.url]
     with Peer(gateway.port, container="here") as peer:
         peer.publisher("there")
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 1 and watch.health()["run"] in done.stdout, done.stdout
-        assert command in ("errors", "denials") or "here" in done.stdout
-        assert done.stderr.count("\n") == 1 and f"{NOWHERE} does not answer: Connection refused; see" in done.stderr
-        done = subprocess.run([*words, "--json"], capture_output=True, text=True, timeout=120, check=False)
-        [here, gone] = json.loads(done.stdout)["gateways"]
-        assert (done.returncode, here["url"], gone["url"]) == (1, watch.url, NOWHERE)
+        code, shown, complaints = realmgate(*words)
+        assert code == 1 and watch.health()["run"] in shown, shown
+        assert command in ("errors", "denials") or "here" in shown
+        assert complaints.count("\n") == 1 and f"{NOWHERE} does not answer: Connection refused; see" in complaints
+        code, shown, _ = realmgate(*words, "--json")
+        [here, gone] = json.loads(shown)["gateways"]
+        assert (code, here["url"], gone["url"]) == (1, watch.url, NOWHERE)
         assert "Connection refused" in gone["problem"] and "problem" not in here
-    alone = subprocess.run(words[:-2], capture_output=True, text=True, timeout=120, check=False)
-    assert (alone.returncode, alone.stderr.count(NOWHERE)) == (2, 2), "none answers: why, once"
+    code, _, complaints = realmgate(*words[:-2])
+    assert (code, complaints.count(NOWHERE)) == (2, 2), "none answers: why, once"
 
 
 def test_a_connection_is_closed_beside_a_gateway_that_is_gone(gateway: GatewayProcess) -> None:
     watch = Watch.of(gateway)
     with Peer(gateway.port, container="to-close") as peer:
         [row] = rows(watch, "connections", container="to-close")
-        words = [REALMGATE, "connection", "close", row["id"], "--reason", "x"]
-        for urls, code in (((NOWHERE, watch.url), 0), ((watch.url, NOWHERE), 1)):
+        words = ["connection", "close", row["id"], "--reason", "x"]
+        for urls, expected in (((NOWHERE, watch.url), 0), ((watch.url, NOWHERE), 1)):
             given = [word for url in urls for word in ("--gateway", url)]
-            done = subprocess.run([*words, *given], capture_output=True, text=True, timeout=120, check=False)
-            assert done.returncode == code, done.stderr
-            words[3] = "another-run.1"
-        assert "none of the gateways that answer has the run another-run" in done.stderr and NOWHERE in done.stderr
+            code, _, complaints = realmgate(*words, *given)
+            assert code == expected, complaints
+            words[2] = "another-run.1"
+        assert "none of the gateways that answer has the run another-run" in complaints and NOWHERE in complaints
         assert peer.expect("close").condition == "amqp:connection:forced"
 
 

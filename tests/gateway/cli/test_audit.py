@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from contextlib import closing
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from gateway.serve.open_log import open_log
 from native_backend.nodes.commands import Command, commands_topic, decode_command, encode_command, given_at
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
-from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway
+from tests.kit.processes.gateway import GatewayProcess, StartGateway, realmgate
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 
@@ -90,8 +89,7 @@ def test_changes_of_metadata_and_closed_connections_are_listed(new_gateway: Star
         url = Watch.of(gateway).url
         [answer] = json.loads(Watch(url).ask("/api/connections?container=stuck")[2])["gateways"]
         [closed] = answer["connections"]
-        words = ["connection", "close", closed["id"], "--reason", "it hangs", "--gateway", url]
-        subprocess.run([REALMGATE, *words], check=True, capture_output=True, timeout=HANG_S)
+        assert realmgate("connection", "close", closed["id"], "--reason", "it hangs", "--gateway", url)[0] == 0
         peer.expect("close")
     deadline = time.monotonic() + HANG_S
     while len(entries := everything(gateway)) < 9 and time.monotonic() < deadline:

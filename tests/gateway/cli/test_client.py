@@ -26,6 +26,7 @@ from tests.kit.processes.gateway import (
     StartGateway,
     embedded_realm,
     make_gateway,
+    realmgate,
 )
 from tests.kit.rewriting import rewrite
 from tests.kit.wire.frames import sasl_frame
@@ -41,6 +42,9 @@ def ran(
     gateway: GatewayProcess, *words: str, url: str = "", stdin: bytes = b"", environment: dict[str, str] = NO_LOGIN
 ) -> tuple[int, list[str], str]:
     """Exit code, lines of stdout, stderr."""
+    if not stdin and not environment:
+        code, printed, complaints = realmgate(*words, "--url", url or f"amqp://{gateway.address}")
+        return code, printed.splitlines(), complaints
     done = subprocess.run(
         [REALMGATE, *words, "--url", url or f"amqp://{gateway.address}"],
         input=stdin, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False, env=os.environ | environment,

@@ -122,6 +122,36 @@ def test_what_can_be_read_at_once_has_one_turn(monkeypatch: pytest.MonkeyPatch) 
     _run(gateway, work)
 
 
+@pytest.mark.parametrize(("look_s", "remains_s"), [(0.0, 4.5), (0.5, 1.5), (2.0, 1.0)])
+def test_the_realm_gets_what_peers_left_of_the_time_to_shut_down(look_s: float, remains_s: float) -> None:
+    """`look_s`: what passes between two looks at peers that are not done. A log that is slow at the end has more than a
+    second where no peer needed it."""
+    now, given = [0.0], list[float]()
+
+    def is_done() -> bool:
+        now[0] += look_s
+        return not look_s
+
+    class Gateway(_Gateway):
+        drained = property(lambda _: is_done())
+        outcomes = property(lambda _: SimpleNamespace(open=int(not is_done())))
+        notices = SimpleNamespace(close=lambda: None)
+
+        def stop(self) -> None: ...
+
+        close_connections = close_evidence = stop
+
+    gateway = Gateway()
+    gateway.realm = SimpleNamespace(descriptor=-1, close=given.append, poll_interval_s=0.001)
+
+    async def work(server: Server) -> None:
+        server.loop = cast(Any, SimpleNamespace(time=lambda: now[0]))
+        await server._shut_down()
+
+    _run(gateway, work)
+    assert given == [remains_s]
+
+
 def test_only_a_heartbeat_has_nothing_to_say() -> None:
     conversation = Conversation(build_gateway(load_tables(), ScriptedRealm()))
     assert not conversation.connection.receive(EMPTY)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -96,7 +97,8 @@ class ForkedProcess:
 
 def _fork(words: list[str], descriptors: list[int]) -> int:
     """Its pid."""
-    request = {"argv": [_FIRST_WORD, *words], "cwd": str(Path.cwd()), "environ": dict(os.environ)}
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    request = {"argv": [_FIRST_WORD, *words], "cwd": str(Path.cwd()), "environ": dict(os.environ), "files": files}
     with _turn:
         requests = _Forker.requests = _Forker.requests or _begin()
         socket.send_fds(requests, [json.dumps(request).encode()], descriptors)
@@ -108,8 +110,13 @@ def _fork(words: list[str], descriptors: list[int]) -> int:
 
 def _begin() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, "-m", "tests.kit.processes.forking", str(theirs.fileno())]
-    process = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd=_ROOT, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.kit.processes.forking", str(theirs.fileno())],
+        pass_fds=[theirs.fileno()],
+        cwd=_ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
     theirs.close()
 
     def end() -> None:

@@ -3,9 +3,10 @@
     python -m tests.kit.processes.forking SOCKET
 
 A suite starts hundreds of gateways and commands; each would take a third to half a second of processor time for its
-imports alone. This process imports once, and forks for each request: a JSON object `argv`, `cwd` and `environ`, with
-three descriptors: stdout, stderr, and where the exit code is written as text. It answers with the pid. What a forked
-command imported besides, of the product, is imported here before the next fork. It ends when its socket does.
+imports alone. This process imports once, and forks for each request: a JSON object `argv`, `cwd`, `environ` and
+`files` (the limits of descriptors), with three descriptors: stdout, stderr, and where the exit code is written as text.
+It answers with the pid. What a forked command imported besides, of the product, is imported here before the next fork.
+It ends when its socket does.
 
 It starts no thread, since a fork would not have it. The forked process is `gateway.cli.main.main` with those words, and
 ends as an interpreter does.
@@ -19,11 +20,13 @@ import gc
 import importlib
 import json
 import os
+import resource
 import select
 import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _WORDS_MAX = 1 << 20
 _OURS = ("gateway.", "mappings.", "native_backend.", "transformers.")
@@ -60,7 +63,7 @@ class Forking:
                 if self._fork(json.loads(words), descriptors):
                     return True
 
-    def _fork(self, request: dict[str, object], descriptors: list[int]) -> bool:
+    def _fork(self, request: dict[str, Any], descriptors: list[int]) -> bool:
         """True in the forked process."""
         gc.collect()
         gc.freeze()  # a collection in a forked process writes to each object: it would copy all of them
@@ -97,19 +100,18 @@ class Forking:
         assert threads == 1, f"{threads} threads after the import of {names}: a fork would not have them"
 
 
-def _become(request: dict[str, object], descriptors: list[int], imported: int) -> None:
+def _become(request: dict[str, Any], descriptors: list[int], imported: int) -> None:
     """Take on what the request says; keep no descriptor but these."""
     stdout, stderr, _ = descriptors
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     os.dup2(imported, 3, inheritable=False)
     os.closerange(4, max(int(path.name) for path in Path("/proc/self/fd").iterdir()) + 1)
-    argv, cwd, environ = request["argv"], request["cwd"], request["environ"]
-    assert isinstance(argv, list) and isinstance(cwd, str) and isinstance(environ, dict)
-    os.chdir(cwd)
+    os.chdir(request["cwd"])
     os.environ.clear()
-    os.environ.update(environ)
-    sys.argv[:] = argv
+    os.environ.update(request["environ"])
+    resource.setrlimit(resource.RLIMIT_NOFILE, request["files"])
+    sys.argv[:] = request["argv"]
     known = set(sys.modules)
 
     def say() -> None:
