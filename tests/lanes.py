@@ -51,7 +51,8 @@ FIRST = (
     *("contract/nodes", "contract/recovery", "contract/dispatch", "reconciliation/what_if"),
     *("contract", "reconciliation", "gateway/cli", "wire/um", "gateway/admin", "wire/deliveries", "native_backend"),
     *("wire/attach", "gateway/serve", "console", "wire/amqp", "gateway/server", "wire/connections"),
-    *("wire/test_every_rule.py", "gateway/test_broken_node.py", "test_lanes.py", "gateway/reload"),
+    *("wire/test_every_rule.py", "gateway/test_broken_node.py", "test_lanes.py", "gateway/reload", "test_layers.py"),
+    *("test_tiers.py", "bench", "deploy"),
 )  # the long ones: what begins late must be short
 BUILT = "interop"  # its clients are built beside the first rooms
 TIERS = {"gate": ("-m", "not long"), "long": ("-m", "long"), "all": ()}
