@@ -193,42 +193,28 @@ def _configured(arguments: argparse.Namespace) -> int:
 def _on_the_realm(arguments: argparse.Namespace, settings: Settings) -> int:
     """What each of them needs is imported when it runs."""
     if arguments.command == "node":
-        from gateway.cli import node as node_commands
-
-        return node_commands.run(arguments, settings, sys.stdout)
-    if arguments.command == "durable":
-        from gateway.cli import durable as durable_commands
-
-        return durable_commands.run(arguments, settings, sys.stdout)
-    if arguments.command == "queue":
-        from gateway.cli import queue as queue_commands
-
-        return queue_commands.run(arguments, settings, sys.stdout)
-    if arguments.command == "acl":
-        from gateway.cli import acl as acl_commands
-
-        return acl_commands.run(arguments, settings, sys.stdout)
-    if arguments.command == "decisions":
-        from gateway.cli import decisions as decision_commands
-
-        return decision_commands.run(arguments, settings, sys.stdout)
-    if arguments.command == "audit":
-        from gateway.cli.audit import command as audit_command
-
-        return audit_command.run(arguments, settings, sys.stdout)
-    if arguments.command == "trace":
-        from gateway.cli.trace import command as trace_command
-
-        return trace_command.run(arguments, settings, sys.stdout)
-    if arguments.command == "what-if":
+        from gateway.cli.node import run
+    elif arguments.command == "durable":
+        from gateway.cli.durable import run
+    elif arguments.command == "queue":
+        from gateway.cli.queue import run
+    elif arguments.command == "acl":
+        from gateway.cli.acl import run
+    elif arguments.command == "decisions":
+        from gateway.cli.decisions import run
+    elif arguments.command == "audit":
+        from gateway.cli.audit.command import run
+    elif arguments.command == "trace":
+        from gateway.cli.trace.command import run
+    elif arguments.command == "what-if":
         from gateway.cli import what_if
 
         return what_if.run(arguments, settings)
-    if arguments.command == "replay":
-        from gateway.cli import explain_record as replay
-
-        return replay.run(arguments, settings, sys.stdout)
-    return _serve(arguments, settings)
+    elif arguments.command == "replay":
+        from gateway.cli.explain_record import run
+    else:
+        return _serve(arguments, settings)
+    return run(arguments, settings, sys.stdout)
 
 
 def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -241,12 +227,6 @@ def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
     if is_own(arguments.config):
         sys.stderr.write(f"realmgate: messages are kept in {settings.realm.place}\n")
     return serve(settings)
-
-
-def _user(arguments: argparse.Namespace) -> int:
-    from gateway.cli import user as user_commands
-
-    return user_commands.run(arguments, sys.stdin, sys.stdout)
 
 
 def _peers(arguments: argparse.Namespace) -> int:
@@ -280,29 +260,21 @@ def _client(arguments: argparse.Namespace) -> int:
         return _tell(error.problems)
 
 
-def _import(arguments: argparse.Namespace) -> int:
-    from gateway.cli.imports import command as import_command
-
-    return import_command.run(arguments, sys.stdout)
-
-
-def _doctor(arguments: argparse.Namespace) -> int:
-    from gateway.cli.doctor import command as doctor_command
-
-    return doctor_command.run(arguments, sys.stdout)
-
-
-def _configuration(arguments: argparse.Namespace) -> int:
-    from gateway.cli.configuration import command as configuration_command
-
-    return configuration_command.run(arguments, sys.stdout)
+def _by_itself(arguments: argparse.Namespace) -> int:
+    """Commands that read their own configuration, or none."""
+    if arguments.command == "config":
+        from gateway.cli.configuration.command import run
+    elif arguments.command == "user":
+        from gateway.cli.user import run
+    elif arguments.command == "doctor":
+        from gateway.cli.doctor.command import run
+    else:
+        from gateway.cli.imports.command import run
+    return run(arguments, sys.stdout)
 
 
 _COMMANDS = {
-    "config": _configuration,
-    "user": _user,
-    "doctor": _doctor,
-    "import": _import,
+    **dict.fromkeys(("config", "user", "doctor", "import"), _by_itself),
     **dict.fromkeys(("send", "receive", "drain"), _client),
     **dict.fromkeys(("connections", "links", "connection", "errors", "denials", "problems", "top", "history"), _peers),
 }

@@ -17,12 +17,12 @@ from gateway.auth.users import ITERATIONS, ITERATIONS_MAX, ITERATIONS_MIN, SCRAM
 from mappings.language.yaml_lines import Problem, parse_document
 
 
-def run(arguments: argparse.Namespace, source: TextIO, out: TextIO) -> int:
+def run(arguments: argparse.Namespace, out: TextIO) -> int:
     """Print the entry, as it has to stand in the file."""
     iterations = arguments.iterations or ITERATIONS
     if not ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
         return _refuse(f"--iterations takes {ITERATIONS_MIN} to {ITERATIONS_MAX}")
-    password = _password(source)
+    password = _password()
     if not password:
         return _refuse("the password is empty, or was typed differently the second time")
     try:
@@ -44,9 +44,9 @@ def _entry(name: str, groups: list[str], hashes: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines + [f"      - {json.dumps(digest)}" for digest in hashes])
 
 
-def _password(source: TextIO) -> str:
-    if not source.isatty():
-        return source.readline().rstrip("\r\n")
+def _password() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
     password = getpass.getpass("Password: ")
     return password if getpass.getpass("Once more: ") == password else ""
 
