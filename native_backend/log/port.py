@@ -54,6 +54,15 @@ class LogError(Exception):
         self.failure = failure
 
 
+class if_there:
+    """Leaves its block where a topic is not there; other failures are raised."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        return isinstance(error, LogError) and error.failure.cause == "not-found"
+
+
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
     """A topic to create. `compacted` keeps the newest record of a key; otherwise nothing is ever deleted by the log

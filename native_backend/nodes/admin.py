@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from native_backend.clock import Clock
-from native_backend.log.port import Log, LogError, TopicSpec
+from native_backend.log.port import Log, LogError, TopicSpec, if_there
 from native_backend.nodes import broken_nodes
 from native_backend.nodes.broken_nodes import Broken
 from native_backend.nodes.durable import Durable, durable_key, encode_durable, queue_durable
@@ -226,12 +226,9 @@ def _first_eids(log: Log, node: Node, clock: Clock) -> list[int]:
 
 def _journal_end(log: Log, prefix: str) -> int:
     """0 for a realm that was never opened."""
-    try:
+    with if_there():
         return log.control.bounds(f"{prefix}.journal", 0)[1]
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
-        return 0
+    return 0
 
 
 def _refuse_clash(log: Log, node: Node, metadata: Metadata) -> None:

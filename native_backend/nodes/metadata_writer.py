@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from native_backend.clock import Clock
-from native_backend.log.port import Failure, Log, LogError, TopicSpec
+from native_backend.log.port import Failure, Log, LogError, TopicSpec, if_there
 from native_backend.nodes.metadata import REALM_KEY, Metadata, encode_realm, read_tail, realm_topic
 from native_backend.nodes.node import Node, encode_node, node_key
 from native_backend.nodes.properties import (
@@ -31,11 +31,8 @@ Change = Callable[[Properties], Properties]
 def realm_metadata(log: Log, prefix: str) -> Metadata:
     """Read to its end; empty for a realm that was never opened."""
     metadata = Metadata()
-    try:
+    with if_there():
         metadata.fold(read_tail(log, realm_topic(prefix), 0))
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
     return metadata
 
 

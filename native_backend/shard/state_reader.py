@@ -15,7 +15,7 @@ from native_backend.events.store_events import StoreEvents
 from native_backend.journal.journal import journal_topic
 from native_backend.journal.recovery import States, recover
 from native_backend.limits import RealmLimits
-from native_backend.log.port import Log, LogError
+from native_backend.log.port import Log, LogError, if_there
 from native_backend.nodes import broken_nodes
 from native_backend.nodes.admin import CONTROL_S
 from native_backend.nodes.broken_nodes import Broken
@@ -147,10 +147,7 @@ def unsettled_events(log: Log, observed: StoredState, start: int, count: int) ->
 
 def _states(log: Log, prefix: str, metadata: Metadata) -> States:
     """Empty for a realm that was never opened."""
-    try:
+    with if_there():
         end = log.control.bounds(journal_topic(prefix), 0)[1]
         return recover(log, prefix, metadata, end, RealmLimits().recovery_records).states
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
-        return {}
+    return {}

@@ -14,7 +14,7 @@ from gateway.cli.output import printable
 from native_backend.journal.journal import journal_topic
 from native_backend.journal.lease_records import LeaseRecords, lease_topic
 from native_backend.journal.process_liveness import SystemLiveness
-from native_backend.log.port import Inspection, Log, LogError
+from native_backend.log.port import Inspection, Log, LogError, if_there
 from native_backend.nodes import broken_nodes
 from native_backend.nodes.group_offset import parse_projection
 from native_backend.nodes.metadata import Metadata, realm_topics
@@ -31,13 +31,10 @@ _TAIL = 200
 def lease_of(log: Log, prefix: str) -> LeaseRecords | None:
     """None: the realm was never opened."""
     records = LeaseRecords()
-    try:
+    with if_there():
         records.read(log, prefix, _DEADLINE_S)
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
-        return None
-    return records
+        return records
+    return None
 
 
 def owner(log: Log, prefix: str) -> Iterator[Finding]:
@@ -143,13 +140,9 @@ def topics(
 
 def groups(log: Log, prefix: str, metadata: Metadata, usable: list[Node]) -> Iterator[Finding]:
     """A group's offset was computed at a place of the journal that is there."""
-    try:
+    whole, count, problems, end = {node.name for node in usable}, 0, 0, 0
+    with if_there():
         end = log.control.bounds(journal_topic(prefix), 0)[1]
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
-        end = 0
-    whole, count, problems = {node.name for node in usable}, 0, 0
     for part, durable in metadata.each_durable():
         if part.name not in whole:
             continue

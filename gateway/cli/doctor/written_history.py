@@ -14,7 +14,7 @@ from gateway.cli.doctor.finding import Finding, not_looked_at, ok, warn
 from gateway.cli.doctor.realm import lease_of
 from native_backend.journal.lease_records import lease_topic
 from native_backend.journal.process_liveness import SystemLiveness
-from native_backend.log.port import Log, LogError
+from native_backend.log.port import Log, if_there
 from native_backend.nodes.words import HISTORY, history_topic
 
 _DEADLINE_S: Final = 10.0
@@ -57,13 +57,9 @@ def written(log: Log, prefix: str, interval_s: float, now_s: float) -> Iterator[
 
 def _newest_s(log: Log, prefix: str) -> float | None:
     """When the newest record ends; None: there is none."""
-    topic = history_topic(prefix)
-    try:
-        return max((record["end"] / 1e6 for record in _newest(log, topic)), default=None)
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
-        return None
+    with if_there():
+        return max((record["end"] / 1e6 for record in _newest(log, history_topic(prefix))), default=None)
+    return None
 
 
 def _since_s(log: Log, prefix: str, run: str, now_s: float) -> float:

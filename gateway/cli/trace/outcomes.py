@@ -11,7 +11,7 @@ import orjson
 from gateway.cli.trace.events import Place
 from gateway.cli.trace.message_ids import recorded
 from gateway.cli.trace.records import Searched, having, stretches, values
-from native_backend.log.port import Log, LogError, Records
+from native_backend.log.port import Log, Records, if_there
 from native_backend.log.time_search import first_where
 
 Delivery = tuple[str, int]
@@ -63,14 +63,11 @@ def of_delivery(log: Log, topic: str, delivery: Delivery, searched: Searched) ->
     """Blocks; raises LogError."""
     run, seq = delivery
     some_of, and_some_of = (_of_run(run),), (b"%d" % seq,)
-    try:
+    with if_there():
         near = having(_near(log, topic, delivery), some_of, and_some_of)
         for outcome in _matching(near, (), (delivery,)):
             searched.lines.append(f"{topic} where the seq of that run is")
             return outcome
-    except LogError as error:
-        if error.failure.cause != "not-found":
-            raise
     everywhere = values(log, topic, (began_ms(run), 0), searched, some_of, and_some_of)
     return next(_matching(everywhere, (), (delivery,)), None)
 

@@ -11,7 +11,7 @@ from typing import Any
 from gateway.cli.stored_tables import stored_because
 from gateway.cli.trace.outcomes import Outcome
 from mappings.compiler.table_set import compile_profile, load_rules
-from native_backend.log.port import Log, LogError
+from native_backend.log.port import Log, if_there
 
 _ByRule = dict[tuple[str, str], tuple[str, str | None]]
 """Reason and place, by table and rule."""
@@ -43,13 +43,10 @@ class Reasons:
         return self._known[key]
 
     def _stored(self, digest: str) -> _ByRule:
-        try:
-            stored = stored_because(self._log, self._topic, digest)
-        except LogError as error:
-            if error.failure.cause != "not-found":
-                raise
-            return {}
-        return {(table, rule): (because, None) for table, rules in stored.items() for rule, because in rules.items()}
+        with if_there():
+            stored = stored_because(self._log, self._topic, digest).items()
+            return {(table, rule): (because, None) for table, rules in stored for rule, because in rules.items()}
+        return {}
 
     def _at_hand(self, digest: str, profile: str) -> _ByRule:
         rules, problems = load_rules(self._directory)
