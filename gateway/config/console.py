@@ -103,21 +103,10 @@ CONSOLE_FIELDS: Final = (
 
 def read_console(values: Mapping[str, Any], base: Path) -> ConsoleSettings:
     """Paths are relative to `base`."""
-
-    def path(name: str) -> Path | None:
-        written = values[f"console.{name}"]
-        return None if written is None else base / written
-
-    return ConsoleSettings(
-        listen=values["console.listen"],
-        gateways=tuple(values["console.gateways"]),
-        reports=tuple(base / value for value in values["console.reports"]),
-        users=path("users"),
-        groups=tuple(values["console.groups"]),
-        certificate=path("certificate"),
-        key=path("key"),
-        actions=values["console.actions"],
-        without_login=values["console.without_login"],
-        without_tls=values["console.without_tls"],
-        keep_priority=values["console.keep_priority"],
-    )
+    given = {field.name: values[field.key] for field in CONSOLE_FIELDS}
+    for name in ("users", "certificate", "key"):
+        given[name] = None if given[name] is None else base / given[name]
+    given["reports"] = [base / path for path in given["reports"]]
+    for name in ("gateways", "reports", "groups"):
+        given[name] = tuple(given[name])
+    return ConsoleSettings(**given)
