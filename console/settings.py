@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -75,13 +75,13 @@ def read_settings(argv: Sequence[str]) -> Settings:
     if users is None and gateway is not None and _asks_who(arguments, parts[1]):
         users = gateway.security.users_file
     settings = Settings(
-        gateways=_gateways(arguments.gateway, gateway),
+        gateways=_gateways(arguments.gateways, gateway),
         reports=tuple(arguments.reports),
         host=parts[1],
         port=parts[2],
         tls=_tls(arguments, gateway) if parts[0] == "https" else None,
         users=None if arguments.without_login else users,
-        groups=tuple(arguments.group),
+        groups=tuple(arguments.groups),
         mappings=arguments.mappings or (gateway.mappings.directory if gateway is not None else None),
         realm=gateway.realm.prefix if gateway is not None else "",
         config=arguments.config.absolute() if arguments.config is not None else None,
@@ -95,15 +95,8 @@ def read_settings(argv: Sequence[str]) -> Settings:
 
 def _fill(arguments: argparse.Namespace, console: ConsoleSettings) -> None:
     """What no argument says."""
-    arguments.listen = arguments.listen or console.listen
-    arguments.gateway = arguments.gateway or console.gateways
-    arguments.reports = arguments.reports or console.reports
-    arguments.users = arguments.users or console.users
-    arguments.group = arguments.group or console.groups
-    arguments.tls_certificate = arguments.tls_certificate or console.certificate
-    arguments.tls_key = arguments.tls_key or console.key
-    for name in ("actions", "without_login", "without_tls", "keep_priority"):
-        setattr(arguments, name, getattr(arguments, name) or getattr(console, name))
+    for field in fields(console):
+        setattr(arguments, field.name, getattr(arguments, field.name) or getattr(console, field.name))
 
 
 def _is_here(host: str) -> bool:
@@ -115,7 +108,7 @@ def _is_here(host: str) -> bool:
 
 
 def _asks_who(arguments: argparse.Namespace, host: str) -> bool:
-    return bool(arguments.group or arguments.actions or reaches_beyond_loopback(host))
+    return bool(arguments.groups or arguments.actions or reaches_beyond_loopback(host))
 
 
 def _check_exposure(settings: Settings, arguments: argparse.Namespace) -> None:
@@ -150,8 +143,8 @@ def _check_actions(settings: Settings, gateway: GatewaySettings | None) -> None:
 
 def _tls(arguments: argparse.Namespace, gateway: GatewaySettings | None) -> TlsSettings:
     """As it was named, or the gateway's, without its demand for certificates of clients."""
-    if arguments.tls_certificate and arguments.tls_key:
-        tls = TlsSettings(arguments.tls_certificate, arguments.tls_key)
+    if arguments.certificate and arguments.key:
+        tls = TlsSettings(arguments.certificate, arguments.key)
     elif gateway is not None and gateway.tls is not None:
         tls = replace(gateway.tls, client_ca=None, require_client_certificate=False)
     else:
@@ -213,13 +206,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="a gateway's configuration: its admin address, users, tables"
     )
-    parser.add_argument(
-        "--gateway",
-        metavar="URL",
-        action="append",
-        default=[],
-        help="an admin address; may be repeated; default: admin.listen",
-    )
+    address = "an admin address; may be repeated; default: admin.listen"
+    parser.add_argument("--gateway", dest="gateways", metavar="URL", action="append", default=[], help=address)
     parser.add_argument(
         "--reports",
         metavar="DIR",
@@ -229,12 +217,13 @@ def _parser() -> argparse.ArgumentParser:
         help="what reconcile --out wrote; may be repeated",
     )
     parser.add_argument("--listen", metavar="URL", help=f"default: {LISTEN}; https:// with TLS")
-    parser.add_argument("--tls-certificate", metavar="FILE", type=Path, help="PEM; default: that of the configuration")
-    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="PEM, without a password; default: as above")
+    pem = "PEM; default: that of the configuration"
+    parser.add_argument("--tls-certificate", dest="certificate", metavar="FILE", type=Path, help=pem)
+    key = "PEM, without a password; default: as above"
+    parser.add_argument("--tls-key", dest="key", metavar="FILE", type=Path, help=key)
     parser.add_argument("--users", metavar="FILE", type=Path, help="who may log in; default: security.users")
-    parser.add_argument(
-        "--group", metavar="NAME", action="append", default=[], help="only its members may log in; may be repeated"
-    )
+    members = "only its members may log in; may be repeated"
+    parser.add_argument("--group", dest="groups", metavar="NAME", action="append", default=[], help=members)
     parser.add_argument(
         "--mappings", metavar="DIR", type=Path, help="tables; default: mappings.dir, or the shipped ones"
     )
