@@ -56,31 +56,30 @@ _NONE: dict[str, Any] = {
 }
 
 
+def _page(answer: Callable[[], Response]) -> Page:
+    """The same for every request."""
+
+    async def show(_: Request) -> Response:
+        return answer()
+
+    return show
+
+
 def pages(watched: Watched) -> dict[str, Page]:
     """Of a gateway that serves."""
-
-    async def show_health(_: Request) -> Response:
-        return health(watched)
+    process = process_facts()
 
     async def show_metrics(_: Request) -> Response:
         return await _exposed(_families(watched))
-
-    async def show_live(_: Request) -> Response:
-        return live(watched)
-
-    async def show_ready(_: Request) -> Response:
-        return ready(watched)
-
-    process = process_facts()
 
     async def show_gateway(_: Gateway, answering: Answering, __: Request) -> Response:
         return answering.answer(gateway=standing(watched, process))
 
     return {
-        "/health": show_health,
+        "/health": _page(lambda: health(watched)),
         "/metrics": show_metrics,
-        "/livez": show_live,
-        "/readyz": show_ready,
+        "/livez": _page(lambda: live(watched)),
+        "/readyz": _page(lambda: ready(watched)),
         **{f"/api/{name}": _of_gateway(watched, page) for name, page in _OF_GATEWAY.items()},
         "/api/gateway": _of_gateway(watched, show_gateway),
     }
@@ -106,18 +105,7 @@ def _of_gateway(watched: Watched, answer: Callable[[Gateway, Answering, Request]
 
 def waiting_pages(progress: Progress, run: str) -> dict[str, Page]:
     """Of one that waits for its realm."""
-
-    async def show_health(_: Request) -> Response:
-        return waiting(progress.state, progress.words, run)
-
-    async def show_live(_: Request) -> Response:
-        return waiting_live(progress.state, run)
-
-    async def show_ready(_: Request) -> Response:
-        return waiting_ready(progress.state, progress.words, run)
-
-    async def show_nothing(_: Request) -> Response:
-        return Answering(run, SystemClock().epoch_us(), progress.state).answer(**_NONE)
+    nothing = _page(lambda: Answering(run, SystemClock().epoch_us(), progress.state).answer(**_NONE))
 
     async def show_metrics(_: Request) -> Response:
         about = "What runs: constant 1."
@@ -126,11 +114,11 @@ def waiting_pages(progress: Progress, run: str) -> dict[str, Page]:
         return await _exposed(iter((info, ready)))
 
     return {
-        "/health": show_health,
+        "/health": _page(lambda: waiting(progress.state, progress.words, run)),
         "/metrics": show_metrics,
-        "/livez": show_live,
-        "/readyz": show_ready,
-        **{f"/api/{name}": show_nothing for name in (*_OF_GATEWAY, "gateway")},
+        "/livez": _page(lambda: waiting_live(progress.state, run)),
+        "/readyz": _page(lambda: waiting_ready(progress.state, progress.words, run)),
+        **{f"/api/{name}": nothing for name in (*_OF_GATEWAY, "gateway")},
     }
 
 
