@@ -75,7 +75,7 @@ def health(watched: Watched) -> Response:
             "refused": certificates.refused,
             "problem": "".join(certificates.problems[:1])[:_PROBLEM_CHARACTERS],
         }
-    return _response(document, is_ready=is_ready(state))
+    return answered(is_ready(state), **document)
 
 
 def _shown(problem: Problem) -> dict[str, Any]:
@@ -84,12 +84,13 @@ def _shown(problem: Problem) -> dict[str, Any]:
 
 def waiting(state: str, words: str, run: str) -> Response:
     """Of a gateway whose realm is not open yet: `opening`, or `standby` while another one owns it."""
-    return _response({"state": state, "run": run, "detail": words}, is_ready=False)
+    return answered(False, state=state, run=run, detail=words)
 
 
-def _response(document: dict[str, Any], *, is_ready: bool) -> Response:
-    status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
-    return Response(status, JSON, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+def answered(is_good: bool, **what: Any) -> Response:
+    """JSON; 200 or 503."""
+    status = HTTPStatus.OK if is_good else HTTPStatus.SERVICE_UNAVAILABLE
+    return Response(status, JSON, orjson.dumps(what, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
 def _reload(reload: TableReload) -> dict[str, Any]:

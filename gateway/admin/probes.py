@@ -10,13 +10,8 @@ A process whose loop hangs answers neither. Seconds.
 
 from __future__ import annotations
 
-from http import HTTPStatus
-from typing import Any
-
-import orjson
-
-from gateway.admin.health import is_ready, state_of
-from gateway.admin.http import JSON, Response
+from gateway.admin.health import answered, is_ready, state_of
+from gateway.admin.http import Response
 from gateway.admin.problems import problems
 from gateway.admin.watched import Watched
 from gateway.config.limits import TURN_AGE_MAX_S
@@ -26,26 +21,21 @@ def live(watched: Watched) -> Response:
     """Of a gateway whose realm is open."""
     gateway = watched.gateway
     age_s = gateway.clock.monotonic_s() - gateway.turned_s
-    return _answer(age_s <= TURN_AGE_MAX_S, run=gateway.realm.run, last_turn_s=round(age_s, 3))
+    return answered(age_s <= TURN_AGE_MAX_S, run=gateway.realm.run, last_turn_s=round(age_s, 3))
 
 
 def ready(watched: Watched) -> Response:
     """The same."""
     gateway = watched.gateway
     state = state_of(gateway, problems(watched))
-    return _answer(is_ready(state), run=gateway.realm.run, state=state)
+    return answered(is_ready(state), run=gateway.realm.run, state=state)
 
 
 def waiting_live(state: str, run: str) -> Response:
     """Of one that waits for its realm: it waits on a thread of its own, which answers this."""
-    return _answer(True, run=run, state=state)
+    return answered(True, run=run, state=state)
 
 
 def waiting_ready(state: str, words: str, run: str) -> Response:
     """The same. A standby is as it should be, though it does not listen."""
-    return _answer(state == "standby", run=run, state=state, detail=words)
-
-
-def _answer(good: bool, **what: Any) -> Response:
-    status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
-    return Response(status, JSON, orjson.dumps(what, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    return answered(state == "standby", run=run, state=state, detail=words)
