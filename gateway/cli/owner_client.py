@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from contextlib import closing
 from dataclasses import replace
 
 from gateway.cli.audit.who import CHARACTERS_MAX, who_am_i
@@ -124,7 +123,7 @@ def _by_the_journal(log: Log, journal: str, since: int, command: Command) -> Rep
 
 def _by_ourselves(realm: Realm, command: Command, clock: Clock) -> Reply:
     owner = object()
-    with closing(_Open(realm)):
+    try:
         realm.execute(command, owner)
         while True:
             for answer in realm.poll():
@@ -133,13 +132,5 @@ def _by_ourselves(realm: Realm, command: Command, clock: Clock) -> Reply:
             if realm.lost:
                 return Reply(command.id, "in-use", 0, "another process took over the realm")
             time.sleep(_PAUSE_S)
-
-
-class _Open:
-    """For `closing`."""
-
-    def __init__(self, realm: Realm) -> None:
-        self._realm = realm
-
-    def close(self) -> None:
-        self._realm.close(_CLOSE_S)
+    finally:
+        realm.close(_CLOSE_S)
