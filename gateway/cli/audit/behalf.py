@@ -7,21 +7,20 @@ Blocks; raises LogError, and NodeError where the user may not.
 
 from __future__ import annotations
 
-import uuid
 from argparse import Namespace
 from collections.abc import Iterable
 from contextlib import closing
 from typing import Final
 
 from gateway.cli.answering_log import open_answering
+from gateway.cli.audit.noted import begin
 from gateway.cli.audit.who import CHARACTERS_MAX, who_am_i
 from gateway.cli.output import printable
 from gateway.cli.typed_numbers import ANSWER_S
 from gateway.config.settings import Settings
 from native_backend.access.authorizer import log_allows
-from native_backend.clock import SystemClock
-from native_backend.log.port import Log, TopicSpec
-from native_backend.nodes.commands import Note, Reply, answers_topic, commands_topic, encode_note, encode_reply
+from native_backend.log.port import Log
+from native_backend.nodes.commands import Note
 from native_backend.nodes.grants import ANONYMOUS, Subject, deciding_grant
 from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.node import NodeError
@@ -46,7 +45,8 @@ def refuse_what_may_not_be(settings: Settings, arguments: Namespace, needs: Iter
         words = f"{printable(user)} may not {operation} {place}"
         if change:
             why = getattr(arguments, "why", "") or getattr(arguments, "reason", "")
-            _record(log, settings.realm.prefix, Note("", "refused", node, change, who_am_i(user), why), words)
+            note = Note("", "refused", node, change[:CHARACTERS_MAX], who_am_i(user), why)
+            begin(log, settings.realm.prefix, note)("access-denied", words)
         where = f"--node {printable(node)}" if node else "--realm"
         raise NodeError(f"{words}; realmgate acl grant user:{printable(user)} {operation} {where} allows it")
 
@@ -72,13 +72,3 @@ def _refused(log: Log, settings: Settings, subject: Subject, needs: Iterable[Nee
         if lists is not None and node is not None and not log_allows(lists, subject, {operation}, node.topic):
             return operation, name
     return None
-
-
-def _record(log: Log, prefix: str, note: Note, words: str) -> None:
-    """For `realmgate audit`: what was refused, and its answer."""
-    id_, clock = uuid.uuid4().hex, SystemClock()
-    note = Note(id_, note.what, note.node, note.change[:CHARACTERS_MAX], note.who, note.why[:CHARACTERS_MAX])
-    log.control.create_topics([TopicSpec(topic(prefix), compacted=False) for topic in (commands_topic, answers_topic)])
-    log.control.put(commands_topic(prefix), id_.encode(), encode_note(note, clock.epoch_us()))
-    reply = encode_reply(Reply(id_, "access-denied", 0, words), "", clock.epoch_us())
-    log.control.put(answers_topic(prefix), id_.encode(), reply)

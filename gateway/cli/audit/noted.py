@@ -9,8 +9,9 @@ Blocks; raises LogError, and what the change raises.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from gateway.cli.audit.who import CHARACTERS_MAX, who_am_i
 from native_backend.clock import SystemClock
@@ -30,8 +31,19 @@ from native_backend.nodes.words import CommandAnswer
 @contextmanager
 def noted(log: Log, prefix: str, what: NotedWhat, node: str, change: str, why: str) -> Iterator[None]:
     """`node`: empty for the realm. A change that fails has the answer `unexpected`, and says how."""
+    answer = begin(log, prefix, Note("", what, node, change, who_am_i(), why))
+    try:
+        yield
+    except Exception as error:
+        answer("unexpected", str(error)[:CHARACTERS_MAX])
+        raise
+    answer("done", "")
+
+
+def begin(log: Log, prefix: str, note: Note) -> Callable[[CommandAnswer, str], None]:
+    """Records the note, under an id of its own; what is returned records how it was answered, with the detail."""
     clock, id_ = SystemClock(), uuid.uuid4().hex
-    note = Note(id_, what, node, change, who_am_i(), why[:CHARACTERS_MAX])
+    note = replace(note, id=id_, why=note.why[:CHARACTERS_MAX])
     log.control.create_topics([TopicSpec(topic(prefix), compacted=False) for topic in (commands_topic, answers_topic)])
     log.control.put(commands_topic(prefix), id_.encode(), encode_note(note, clock.epoch_us()))
 
@@ -39,9 +51,4 @@ def noted(log: Log, prefix: str, what: NotedWhat, node: str, change: str, why: s
         value = encode_reply(Reply(id_, words, 0, detail), "", clock.epoch_us())
         log.control.put(answers_topic(prefix), id_.encode(), value)
 
-    try:
-        yield
-    except Exception as error:
-        answer("unexpected", str(error)[:CHARACTERS_MAX])
-        raise
-    answer("done", "")
+    return answer
