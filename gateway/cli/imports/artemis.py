@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from gateway.cli.imports.artemis_security import grant_all
-from gateway.cli.imports.artemis_settings import Settings, apply_settings
+from gateway.cli.imports.artemis_settings import Setting, apply_settings
 from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem
 from gateway.cli.imports.plain_xml import Element, read_xml
 
@@ -99,9 +99,9 @@ def import_artemis(path: Path) -> Imported:
     return draft
 
 
-def _settings(core: Element) -> list[Settings]:
+def _settings(core: Element) -> list[Setting]:
     return [
-        Settings(setting.attributes.get("match", "#"), setting)
+        (setting.attributes.get("match", "#"), setting)
         for settings in core.all("address-settings")
         for setting in settings.all("address-setting")
     ]

@@ -6,7 +6,6 @@ Source: Artemis' user manual, "Address Settings"; its defaults. Sizes are binary
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from gateway.cli.imports.imported import Imported, ImportedNode
@@ -57,18 +56,11 @@ _REMEDIES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """One `address-setting`."""
-
-    match: str
-    element: Element
-
-    def get(self, key: str) -> Element | None:
-        return self.element.first(key)
+Setting = tuple[str, Element]
+"""One `address-setting`, with its match."""
 
 
-def apply_settings(settings: list[Settings], draft: Imported) -> None:
+def apply_settings(settings: list[Setting], draft: Imported) -> None:
     """Onto each node; then their dead-letter nodes are there, too."""
     for node in list(draft.nodes.values()):
         _apply(node, _Merged(settings, node.name), draft)
@@ -78,20 +70,20 @@ def apply_settings(settings: list[Settings], draft: Imported) -> None:
             _apply(draft.node(target, "queue"), _Merged(settings, target), draft)
         if target and "dead-letter" in draft.nodes[target].properties:
             del draft.nodes[target].properties["dead-letter"]
-    for setting in settings:
-        _notes(setting, draft)
+    for match, element in settings:
+        _notes(match, element, draft)
 
 
 class _Merged:
     """What holds for one address."""
 
-    def __init__(self, settings: list[Settings], address: str) -> None:
-        order = specific_first([setting.match for setting in settings], address)
-        by_match = {setting.match: setting for setting in settings}
+    def __init__(self, settings: list[Setting], address: str) -> None:
+        order = specific_first([match for match, _ in settings], address)
+        by_match = dict(settings)
         self._settings = [by_match[match] for match in order]
 
     def element(self, key: str) -> Element | None:
-        return next((value for entry in self._settings if (value := entry.get(key)) is not None and value.text), None)
+        return next((value for entry in self._settings if (value := entry.first(key)) is not None and value.text), None)
 
     def text(self, key: str, default: str) -> str:
         element = self.element(key)
@@ -176,13 +168,13 @@ def _size(text: str) -> int:
     return -1 if match is None or unit is None else int(match[1]) * unit
 
 
-def _notes(settings: Settings, draft: Imported) -> None:
+def _notes(match: str, setting: Element, draft: Imported) -> None:
     """Once for each line, whether a node has it or not."""
-    exact = settings.match in draft.nodes
-    if not exact and settings.match not in ("#", "activemq.management#", "activemq.management.#"):
-        what = f"the settings of {settings.match} hold for addresses to come, too"
-        draft.note(settings.element.line, what, "give them to each node of that name when it is made")
-    for element in settings.element.children:
+    exact = match in draft.nodes
+    if not exact and match not in ("#", "activemq.management#", "activemq.management.#"):
+        what = f"the settings of {match} hold for addresses to come, too"
+        draft.note(setting.line, what, "give them to each node of that name when it is made")
+    for element in setting.children:
         if element.name in _CARRIED or element.name.startswith(_NOT_NEEDED):
             continue
         remedy = next((words for word, words in _REMEDIES.items() if element.name.startswith(word)), None)
