@@ -4,10 +4,10 @@ nothing."""
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
 from gateway.cli.audit.arguments import add_behalf
+from gateway.cli.configuration.search import add_config
 from gateway.cli.node_properties import WORDS
 from gateway.cli.typed_numbers import add_timeout, whole_number
 from native_backend.nodes.durable import QUEUE
@@ -17,10 +17,9 @@ _YES = "do not ask for confirmation (without a terminal no question is asked)"
 _PARTITION = "only that one of a node that has several; default: all"
 _WHERE = "only messages of which this selector is true, see docs/selectors.md"
 _WHY = "for the audit: why it is done"
-AddConfig = Callable[[argparse.ArgumentParser], None]
 
 
-def add_node(node: argparse.ArgumentParser, add_config: AddConfig) -> None:
+def add_node(node: argparse.ArgumentParser) -> None:
     actions = node.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = actions.add_parser("create", help="create a node, or find it there", allow_abbrev=False)
     create.add_argument("name", metavar="NAME", help="any characters")
@@ -57,7 +56,7 @@ def add_node(node: argparse.ArgumentParser, add_config: AddConfig) -> None:
         add_timeout(action)
 
 
-def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None:
+def add_durable(durable: argparse.ArgumentParser) -> None:
     actions = durable.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list durables, and queues' own states", allow_abbrev=False)
     listing.add_argument("node", metavar="NODE", nargs="?", help="only this node's")
@@ -81,7 +80,7 @@ def add_durable(durable: argparse.ArgumentParser, add_config: AddConfig) -> None
         add_timeout(action)
 
 
-def add_queue(queue: argparse.ArgumentParser, add_config: AddConfig) -> None:
+def add_queue(queue: argparse.ArgumentParser) -> None:
     actions = queue.add_subparsers(dest="action", required=True, metavar="ACTION")
     peek = actions.add_parser("peek", help="show events that are not settled, without taking them", allow_abbrev=False)
     purge = actions.add_parser("purge", help="delete the events that no consumer holds", allow_abbrev=False)
@@ -130,7 +129,7 @@ def add_user(user: argparse.ArgumentParser) -> None:
     hashing.add_argument("--iterations", metavar="N", type=int, help="default: 100000")
 
 
-def add_acl(acl: argparse.ArgumentParser, add_config: AddConfig) -> None:
+def add_acl(acl: argparse.ArgumentParser) -> None:
     actions = acl.add_subparsers(dest="action", required=True, metavar="ACTION")
     words = f"{', '.join(OPERATIONS)} or full, with commas"
     for name, about, least in (("grant", "allow", 1), ("revoke", "allow no more; without OPERATIONS nothing", 0)):

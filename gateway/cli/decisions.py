@@ -7,11 +7,12 @@ Exit codes: 0 done. Errors: `LogError`, printed by `gateway.cli.main`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
+from gateway.cli.configuration.search import add_config
 from gateway.cli.output import printable, write_json, write_table
 from gateway.cli.typed_numbers import add_timeout
 
@@ -23,7 +24,7 @@ _TITLES = ("TIME", "WHAT", "COUNT", "USER", "CONTAINER", "ADDRESS", "NODE", "RUL
 WHATS = ("attach", "fault", "subscription", "publisher", "declare", "commit", "rollback", "unreadable")
 
 
-def add_decisions(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+def add_decisions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="oldest first", allow_abbrev=False)
     listing.add_argument("--what", choices=WHATS, help="these only")

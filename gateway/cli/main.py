@@ -90,14 +90,14 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=about, allow_abbrev=False)
         if command in ("", name):
             _add(name, added)
-    add_decisions(commands.add_parser("decisions", help="list what peers were refused"), add_config)
-    add_audit(commands.add_parser("audit", help="who gave which command, and why", allow_abbrev=False), add_config)
+    add_decisions(commands.add_parser("decisions", help="list what peers were refused"))
+    add_audit(commands.add_parser("audit", help="who gave which command, and why", allow_abbrev=False))
     add_peers(commands)
     add_client(commands)
     add_drain(commands.add_parser("drain", help="move the messages of another broker's queue here", allow_abbrev=False))
     add_import(commands.add_parser("import", help="make a file of nodes of another broker's", allow_abbrev=False))
-    add_trace(commands.add_parser("trace", help="what became of one message", allow_abbrev=False), add_config)
-    add_doctor(commands.add_parser("doctor", help="look for what is wrong", allow_abbrev=False), add_config)
+    add_trace(commands.add_parser("trace", help="what became of one message", allow_abbrev=False))
+    add_doctor(commands.add_parser("doctor", help="look for what is wrong", allow_abbrev=False))
     commands.add_parser("mappings", help="check, test, explain, expand and compare mapping tables", add_help=False)
     commands.add_parser("console", help="show pages for operators over one or several gateways", add_help=False)
     commands.add_parser("reconcile", help="check whether the realm holds what peers were answered", add_help=False)
@@ -116,12 +116,10 @@ _ON_REQUEST = {
 
 
 def _add(name: str, parser: argparse.ArgumentParser) -> None:
-    from gateway.cli.configuration.search import add_config
-
     if name == "what-if":
         from gateway.cli.what_if_arguments import add_what_if
 
-        add_what_if(parser, add_config)
+        add_what_if(parser)
         return
     from gateway.cli import arguments
 
@@ -129,7 +127,7 @@ def _add(name: str, parser: argparse.ArgumentParser) -> None:
         arguments.add_user(parser)
         return
     added = {"node": arguments.add_node, "durable": arguments.add_durable, "queue": arguments.add_queue}
-    added.get(name, arguments.add_acl)(parser, add_config)
+    added.get(name, arguments.add_acl)(parser)
 
 
 class _Parser(argparse.ArgumentParser):

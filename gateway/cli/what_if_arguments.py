@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
+from gateway.cli.configuration.search import add_config
 from mappings.language.vocabulary import PROFILES
 
 
-def add_what_if(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+def add_what_if(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dir", type=Path, metavar="DIR", help="holds tables/; default: as configured, or the shipped")
     parser.add_argument("--profile", choices=PROFILES, help="default: as configured")
     parser.add_argument("--from", dest="since", metavar="ISO", help="decide from this ISO time on (UTC)")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 from gateway.cli.audit.since import since_us
+from gateway.cli.configuration.search import add_config
 from gateway.cli.typed_numbers import add_timeout
 
 
-def add_audit(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+def add_audit(parser: argparse.ArgumentParser) -> None:
     since = "30s, 10m, 2h, 1d, or a time with its zone; default: all"
     parser.add_argument("--since", type=since_us, default=0, metavar="TIME", help=since)
     parser.add_argument("--json", action="store_true", help="every field, as a JSON array")

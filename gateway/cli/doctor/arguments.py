@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
+from gateway.cli.configuration.search import add_config
 from gateway.cli.typed_numbers import ANSWER_S, seconds_above_0
 
 
-def add_doctor(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+def add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reports", metavar="DIR", type=Path, help="the directory that reconcile --out was given")
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
+from gateway.cli.configuration.search import add_config
 from gateway.cli.typed_numbers import add_timeout
 
 
-def add_trace(parser: argparse.ArgumentParser, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+def add_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what", metavar="TAG|RUN:SEQ", nargs="?", help="a delivery tag (STORE:EID), or a delivery of a gateway's run"
     )
