@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
 from console.limits import GATEWAYS
@@ -23,8 +22,6 @@ from gateway.config.exposure import reaches_beyond_loopback
 from gateway.config.settings import Settings as GatewaySettings
 from gateway.config.settings import SettingsProblems, load_settings
 from gateway.config.tls import TlsSettings, context
-
-_ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 class SettingsError(Exception):
@@ -195,8 +192,7 @@ def _gateways(urls: Sequence[str], gateway: GatewaySettings | None) -> tuple[str
             "no gateway is named: write --gateway http://HOST:PORT for each, or --config FILE with"
             ' admin: {listen: "http://127.0.0.1:9464"}'
         )
-    host = _ANYWHERE.get(gateway.admin.host, gateway.admin.host)
-    return (f"http://[{host}]:{gateway.admin.port}" if ":" in host else f"http://{host}:{gateway.admin.port}",)
+    return (gateway.admin.local_url,)
 
 
 def _parser() -> argparse.ArgumentParser:

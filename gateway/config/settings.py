@@ -8,10 +8,10 @@ Paths in it are relative to the file. Errors: `SettingsProblems`. Keys, defaults
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from gateway.auth.users import ASKS_WHO, BY_CERTIFICATE, IN_THE_CLEAR, NO_USERS, Users, load_users
 from gateway.config.addresses import SHIPPED, Addresses
@@ -26,6 +26,7 @@ from native_backend.log.client_settings import ClientSettings, read_client
 from native_backend.log.open import wrong_kafka_settings
 
 EMBEDDED_PREFIX = "um"
+_ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,13 @@ class Listen:
     @property
     def url(self) -> str:
         """As it was written, but for a default port."""
-        return (
-            f"{self.scheme}://[{self.host}]:{self.port}"
-            if ":" in self.host
-            else f"{self.scheme}://{self.host}:{self.port}"
-        )
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    @property
+    def local_url(self) -> str:
+        """As a client on this machine names it."""
+        return replace(self, host=_ANYWHERE.get(self.host, self.host)).url
 
     @property
     def secure(self) -> bool:

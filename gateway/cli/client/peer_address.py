@@ -17,7 +17,6 @@ from gateway.config.settings import Listen, Settings
 
 USER, PASSWORD = "REALMGATE_USER", "REALMGATE_PASSWORD"
 _SCHEMES: Final = ("amqp", "amqps")
-_ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 class AddressProblem(ClientProblem):
@@ -68,8 +67,7 @@ def from_settings(settings: Settings, environment: Mapping[str, str], ca: Path |
         raise AddressProblem(f"the configuration listens for {what} only, which this client does not speak")
     if listen.port == 0:
         raise AddressProblem("listen has port 0, a free one: name it with --url amqp://HOST:PORT")
-    host = _ANYWHERE.get(listen.host, listen.host)
-    return _login(Listen(host, listen.port, listen.scheme).url, environment, ca)
+    return _login(listen.local_url, environment, ca)
 
 
 def _login(

@@ -15,7 +15,6 @@ from gateway.config.settings import Settings
 TIMEOUT_S: Final = 10.0
 _AT_ONCE: Final = 16  # gateways
 ROWS: Final = 500  # of one answer
-_ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 Document = dict[str, Any]
 Query = Mapping[str, str | None]
 T = TypeVar("T")
@@ -34,11 +33,9 @@ def addresses(urls: Sequence[str] | None, settings: Settings | None) -> list[str
         return [url.rstrip("/") for url in urls]
     if settings is None or settings.admin is None:
         raise AdminProblem('the configuration has no admin address: write admin: {listen: "http://127.0.0.1:9464"}')
-    listen = settings.admin
-    if listen.port == 0:
+    if settings.admin.port == 0:
         raise AdminProblem("admin.listen has port 0, a free one: name it with --gateway http://HOST:PORT")
-    host = _ANYWHERE.get(listen.host, listen.host)
-    return [f"http://[{host}]:{listen.port}" if ":" in host else f"http://{host}:{listen.port}"]
+    return [settings.admin.local_url]
 
 
 def fetch(url: str, path: str, query: Query, method: str = "GET", who: str = "") -> tuple[int, bytes]:
