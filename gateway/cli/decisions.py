@@ -9,11 +9,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gateway.cli.configuration.search import add_config
-from gateway.cli.output import printable, write_json, write_table
+from gateway.cli.output import printable, time_of, write_json, write_table
 from gateway.cli.typed_numbers import add_timeout
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def _decisions(log: Log, topic: str) -> Iterator[dict[str, Any]]:
 
 
 def _row(decision: dict[str, Any]) -> tuple[str, ...]:
-    at = datetime.fromtimestamp(decision["at"] / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = time_of(decision["at"])
     if "left_out" in decision:
         return (at, decision["what"], str(decision["left_out"]), *["-"] * 4, "(left out)", "-")
     side = "answer_" if "answer_rule" in decision else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 def printable(name: str) -> str:
     """A name may hold anything: what would break a line or a terminal is escaped."""
     return name if name.isprintable() else json.dumps(name)
+
+
+def time_of(at_us: int) -> str:
+    return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def write_json(document: Any, out: TextIO, indent: int | None = 2) -> None:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 from gateway.cli.answering_log import open_answering
-from gateway.cli.output import printable, write_json, write_table
+from gateway.cli.output import printable, time_of, write_json, write_table
 from gateway.config.settings import Settings
 from native_backend.log.port import Log, LogError
 from native_backend.log.time_search import first_at
@@ -82,7 +81,7 @@ def _values(log: Log, topic: str, since: int) -> Iterator[bytes]:
 
 def _document(at_us: int, command: Command, reply: Reply | None) -> dict[str, Any]:
     return {
-        "at": datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "at": time_of(at_us),
         "who": command.who or None,
         "why": command.why or None,
         "id": command.id,

@@ -17,9 +17,8 @@ from math import inf
 from typing import Any, Final, TextIO
 
 from gateway.cli.gateways.admin_client import AdminProblem, Query, addresses, of_each, rows, tell, unreached
-from gateway.cli.gateways.peers import time_of
 from gateway.cli.gateways.stored_history import STORED, stored_pages
-from gateway.cli.output import printable, write_json, write_table
+from gateway.cli.output import printable, time_of, write_json, write_table
 from gateway.config.settings import Settings
 from gateway.verdict.history import MINUTE_US, OTHER, STEPS_US, HistoryRow, Sums, by_slot, distinct, history_row
 from gateway.verdict.history_gaps import Gap, gaps

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from gateway.cli.audit.behalf import refuse_what_may_not_be
 from gateway.cli.audit.who import who_am_i
 from gateway.cli.gateways.admin_client import AdminProblem, Query, addresses, ask, of_each, rows, tell, unreached
-from gateway.cli.output import print_error, printable, write_json, write_table
+from gateway.cli.output import print_error, printable, time_of, write_json, write_table
 from gateway.config.settings import Settings
 from native_backend.nodes.node import NodeError
 
@@ -129,10 +128,6 @@ def _close(arguments: argparse.Namespace, urls: list[str], out: TextIO) -> int:
         return 0
     print_error(f"none of the gateways that answer has the run {run}; realmgate connections shows their connections")
     return tell(problems, len(answers)) or 1
-
-
-def time_of(at_us: int) -> str:
-    return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _connection(row: Row) -> tuple[str, ...]:

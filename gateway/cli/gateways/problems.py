@@ -12,8 +12,7 @@ from typing import Any, TextIO
 
 from gateway.cli.gateways.admin_client import AdminProblem, addresses, fetch, of_each
 from gateway.cli.gateways.peer_arguments import PROBLEMS_SHOWN
-from gateway.cli.gateways.peers import time_of
-from gateway.cli.output import printable, write_json
+from gateway.cli.output import printable, time_of, write_json
 from gateway.config.settings import Settings
 from gateway.verdict.answers import Row, read_health, read_page
 from gateway.verdict.limits import ERROR_PAGES, LINK_ROWS, ROWS

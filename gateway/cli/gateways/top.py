@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, TextIO
 
 from gateway.cli.gateways.admin_client import addresses, of_each, rows, tell, unreached
-from gateway.cli.gateways.peers import time_of
-from gateway.cli.output import printable, write_json, write_table
+from gateway.cli.output import printable, time_of, write_json, write_table
 from gateway.config.settings import Settings
 
 _NODES: Final = ("NODE", "PUBLISHERS", "CONSUMERS", "IN/S", "OUT/S", "UNSETTLED")
