@@ -21,8 +21,7 @@ import orjson
 from gateway.admin.http import JSON, Response
 from gateway.admin.problems import KEEPS_OUT, Problem, problems
 from gateway.admin.watched import Watched
-from gateway.config.exposure import exposures
-from gateway.config.file_modes import open_files
+from gateway.config.file_modes import open_warnings
 from gateway.config.limits import PROBLEMS_SHOWN
 from gateway.reload.tables import TableReload
 from gateway.session.gateway import Gateway
@@ -107,10 +106,7 @@ def _reload(reload: TableReload) -> dict[str, Any]:
 def _warnings(gateway: Gateway) -> list[str]:
     """What is as it was set up, or was once: it changes no state."""
     figures = gateway.realm.metrics
-    warnings = [
-        f"open to the world: {words}" for words in exposures(gateway.settings, gateway.realm.authorizer.has_grants)
-    ]
-    warnings += open_files(gateway.settings)
+    warnings = [*open_warnings(gateway.settings, gateway.realm.authorizer.has_grants)]
     if gateway.users.weakness:
         warnings.append(gateway.users.weakness)
     if words := gateway.arrivals.standing():

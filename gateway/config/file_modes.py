@@ -9,10 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from gateway.config.exposure import exposures
 from gateway.config.settings import EmbeddedRealm, Settings
 from native_backend.log.open import EMBEDDED_FILE
 
 _OTHERS_READ: Final = 0o004
+
+
+def open_warnings(settings: Settings, has_grants: bool) -> Iterator[str]:
+    """Of what is open to other machines, and to other users of this one. `has_grants`: as in `exposures`."""
+    for words in exposures(settings, has_grants):
+        yield f"open to the world: {words}"
+    yield from open_files(settings)
 
 
 def open_files(settings: Settings) -> Iterator[str]:

@@ -15,8 +15,7 @@ from functools import partial
 import uvloop
 
 from gateway.admin.progress import Progress
-from gateway.config.exposure import exposures
-from gateway.config.file_modes import open_files
+from gateway.config.file_modes import open_warnings
 from gateway.config.listen_faults import address_problems, bind_problem
 from gateway.config.settings import Settings, SettingsProblems
 from gateway.reload.table_checker import TableChecker
@@ -58,9 +57,7 @@ def serve(settings: Settings) -> int:
     realm = _open_realm(settings, run, clock, admin, progress)
     gateway = Gateway(settings, realm, tables, clock)
     _begin_evidence(gateway)
-    for words in exposures(settings, realm.authorizer.has_grants):
-        log.warning("open to the world: %s", words)
-    for words in open_files(settings):
+    for words in open_warnings(settings, realm.authorizer.has_grants):
         log.warning("%s", words)
     if gateway.users.weakness:
         log.warning("%s", gateway.users.weakness)

@@ -14,8 +14,7 @@ from typing import TextIO
 from gateway.cli.configuration.effective import entries, write_entries
 from gateway.cli.configuration.first_file import first_file
 from gateway.cli.output import print_error, write_json
-from gateway.config.exposure import exposures
-from gateway.config.file_modes import open_files
+from gateway.config.file_modes import open_warnings
 from gateway.config.schema import schema_text
 from gateway.config.settings import SettingsProblems, load_settings
 from mappings.language.yaml_lines import Problem
@@ -46,9 +45,7 @@ def _check(path: Path, out: TextIO) -> int:
     except (SettingsProblems, MappingProblems) as error:
         _tell(error.problems)
         return 1
-    for words in exposures(settings, has_grants=True):  # grants are the realm's; `serve` and `doctor` look at them
-        print_error(f"warning: open to the world: {words}")
-    for words in open_files(settings):
+    for words in open_warnings(settings, has_grants=True):  # grants are the realm's; `serve` and `doctor` look at them
         print_error(f"warning: {words}")
     out.write(f"{path}: no problem\n")
     return 0
