@@ -33,6 +33,7 @@ def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
         moved = outcomes_of(gateway, shown)
         queues = {row["node"]: row for row in durables([gateway], shown) if row["durable"] == "queue"}
         letters = _letters(gateway, shown)
+        consumers = gateway.samples.sums("realmgate_durable_consumers", "node")
         for name in sorted({*sums["events_limit"], *sums["events"]}):
             row: Row = {"node": name, "gateway": gateway.name, "together": name in TOGETHER}
             row |= {column: sums_of_column.get(name) for column, sums_of_column in sums.items()}
@@ -42,7 +43,7 @@ def nodes(gateways: Sequence[Gateway], shown: Shown) -> list[Row]:
             row["oldest_s"] = oldest.get(name)
             counted, queue = moved.get(name, {}), queues.get(name, {})
             row["waiting"], row["unsettled"] = queue.get("waiting_events"), queue.get("unsettled_events")
-            row["consumers"] = _consumers(gateway, name)
+            row["consumers"] = consumers.get(name, 0)
             row["in"], row["out"] = _accepted(counted, "in"), sum(counted.get("out", {}).values())
             row["refused"] = sum(counted.get("in", {}).values()) - row["in"]
             row["dead_letters"] = letters.get(name, 0)
@@ -64,11 +65,6 @@ def _most(gateway: Gateway, name: str, *labels: str) -> dict[str, float]:
         if number:
             highest[key] = max(highest.get(key, 0.0), number)
     return highest
-
-
-def _consumers(gateway: Gateway, node: str) -> int:
-    consumers = gateway.samples.all("realmgate_durable_consumers")
-    return sum(int(number) for labels, number in consumers if labels.get("node") == node)
 
 
 def _letters(gateway: Gateway, shown: Shown) -> Counter[str]:
