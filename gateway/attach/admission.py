@@ -386,15 +386,11 @@ class Admission(LinkOwner):
     def _refuse(self, decision: Decision, answer: str, native: str, words: str = "", cause: str = "") -> None:
         """`words` are for the peer, `cause` for the operator. `answer`: empty where the realm was not asked."""
         words, condition = words or BY_NATIVE.get(native, ""), decision.then["condition"] or "amqp:internal-error"
-        self._tell_refused(decision, condition, answer, native, cause)
-        detail = describe_error(self.terminus.node or self.terminus.direction, decision, answer or None, native, words)
-        self.connection.close_link(self.link, condition, detail)
-
-    def _tell_refused(self, decision: Decision, condition: str, answer: str, native: str, cause: str = "") -> None:
-        """To the operator."""
         node = self._node.name if self._node is not None else ""
         decided = decision, condition, answer, native, cause
         tell_refused(self.connection, self.terminus, self.link.name, node, *decided)
+        detail = describe_error(self.terminus.node or self.terminus.direction, decision, answer or None, native, words)
+        self.connection.close_link(self.link, condition, detail)
 
     def _facts(self, node: Node, durable: str | None = None) -> LinkIdentity:
         return link_identity(self.connection, self.terminus.direction, self.link.name, node, durable)
