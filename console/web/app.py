@@ -143,9 +143,6 @@ class Console:
             await self._tables.wait()
         return self._again(path, query, self._login.user(request))
 
-    def _make(self, path: str, query: Mapping[str, str], user: str) -> Document:
-        return PAGES[path].make(self._view(path, query, user))
-
     def _view(self, path: str, query: Mapping[str, str], user: str) -> View:
         return View(
             gateways=self._watch.gateways,
@@ -192,7 +189,7 @@ class Console:
         second = self._clock.epoch_us() // 1_000_000  # ages rise while no round ends
         key = (path, tuple(sorted(query.items())), user, self._watch.version, self._tables.current is None, second)
         if key not in self._rendered:
-            document = self._make(path, query, user)
+            document = PAGES[path].make(self._view(path, query, user))
             self._rendered[key] = document, self._pages.main(document, path, query)
             while len(self._rendered) > RENDERED:
                 self._rendered.popitem(last=False)

@@ -29,14 +29,14 @@ class Login:
 
     def user(self, request: Request) -> str:
         """Empty: there is no login, or no user is logged in."""
-        return (self._sessions.user(self._token(request)) or "") if self._sessions is not None else ""
+        return (self._sessions.user(self.session(request)) or "") if self._sessions is not None else ""
 
     def session(self, request: Request) -> str:
         """The word that the session is known by."""
-        return self._token(request)
+        return request.cookies.get(self._cookie, "")
 
     def is_in(self, request: Request) -> bool:
-        return self._sessions is None or self._sessions.user(self._token(request)) is not None
+        return self._sessions is None or self._sessions.user(self.session(request)) is not None
 
     def refusal(self, request: Request) -> Response | None:
         """Of a page: where one logs in; it leads back."""
@@ -71,7 +71,7 @@ class Login:
 
     async def out(self, request: Request) -> Response:
         if self._sessions is not None:
-            self._sessions.log_out(self._token(request))
+            self._sessions.log_out(self.session(request))
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(self._cookie, path="/")
         return answer
@@ -80,9 +80,6 @@ class Login:
     def _cookie(self) -> str:
         """A browser takes the name with `__Host-` over TLS only, and then from no other host."""
         return f"__Host-{_COOKIE}" if self._secure else _COOKIE
-
-    def _token(self, request: Request) -> str:
-        return request.cookies.get(self._cookie, "")
 
 
 def next_page(written: str) -> str:
