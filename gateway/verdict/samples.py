@@ -55,11 +55,6 @@ class Samples:
             highest[key] = max(highest.get(key, 0), int(number))
         return highest
 
-    def label(self, name: str, label: str) -> str:
-        """A label of the first sample; empty: it is not there."""
-        samples = self._of.get(name)
-        return samples[0][0].get(label, "") if samples else ""
-
 
 def quantile_s(samples: Samples, name: str, part: float) -> float | None:
     """Of a histogram: the bound below which that part of it lies, as far as its buckets say. None: there is none, or

@@ -20,7 +20,7 @@ KEY = ("faults", "sasl")
 def test_samples_are_read_with_their_labels() -> None:
     samples = read_samples(METRICS + 'odd{a="x\\"y\\\\z\\n",b="}, c="} 4 1700000000\nnan NaN\n')
     assert samples.one("realmgate_connections") == 1 and samples.one("no_such") is None
-    assert samples.label("realmgate_info", "run") == RUN and samples.label("no_such", "run") == ""
+    assert samples.all("realmgate_info")[0][0]["run"] == RUN and samples.all("no_such") == []
     assert samples.all("odd") == [({"a": 'x"y\\z\n', "b": "}, c="}, 4.0)]
     assert samples.one("nan") == 0
 
