@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from gateway.config.proxied_listener import Network
 from gateway.server.half_open import HalfOpenSockets
+from gateway.server.handshake import address_of
 from gateway.server.layer import Layer
 
 SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
@@ -88,15 +89,11 @@ class ProxyLayer(Layer):
         self._is_read = False
         self._client: tuple[str, int] | None = None
 
-    @property
-    def _address(self) -> str:
-        return str((self.below.get_extra_info("peername") or ("",))[0])
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.below = transport  # type: ignore[assignment]
-        if not is_within(self._address, self._proxies):
+        if not is_within(address_of(self.below), self._proxies):
             self._fail("it is none of the listener's proxies")
-        elif self._half_open.enter(self, self._address):
+        elif self._half_open.enter(self, address_of(self.below)):
             self._timer = self._loop.call_later(HEADER_S, self._fail, f"no whole header within {HEADER_S:.0f} s")
         else:
             self.below.abort()
@@ -129,7 +126,7 @@ class ProxyLayer(Layer):
 
     def _fail(self, reason: str) -> None:
         self._leave()
-        self._failed(self._address, reason)
+        self._failed(address_of(self.below), reason)
         self.below.abort()
 
     def _leave(self) -> None:
