@@ -12,6 +12,7 @@ import argparse
 import fnmatch
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, TextIO
 
 from gateway.cli.answering_log import open_answering
@@ -20,7 +21,7 @@ from gateway.cli.message_numbers import numbers, stored_in
 from gateway.cli.message_numbers import shown as shown_number
 from gateway.cli.node_apply import Delete, apply_file
 from gateway.cli.node_export import exported
-from gateway.cli.node_properties import KEYS, differences, read_assignments, shown, shown_acl, with_fields
+from gateway.cli.node_properties import KEYS, differences, read_assignments, shown, shown_acl
 from gateway.cli.output import confirmed, print_error, printable, problem_of, warn_of_broken, write_json, write_table
 from gateway.config.settings import Settings
 from native_backend.clock import SystemClock
@@ -71,12 +72,12 @@ def checked_name(name: str | None, size_max: int) -> str:
 def _create(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: TextIO) -> int:
     given = {key: getattr(arguments, f"property {key}") for key in KEYS}
     fields = read_assignments([f"{key}={text}" for key, text in given.items() if text is not None])
-    properties = with_fields(DEFAULT, fields)
+    properties = replace(DEFAULT, **fields)
     words = [arguments.kind, *(f"{key}={text}" for key, text in given.items() if text is not None)]
     words += [f"on topic {arguments.topic}"] if arguments.topic is not None else []
     with noted(log, prefix, "create", name, " ".join(words), arguments.why):
         node = admin.create_node(log, prefix, name, arguments.kind, SystemClock(), properties, arguments.topic)
-    others = differences(node.properties, with_fields(node.properties, fields))
+    others = differences(node.properties, replace(node.properties, **fields))
     if others:
         raise NodeError(f"node {printable(name)} exists ({'; '.join(others)}): change it by realmgate node set")
     if arguments.topic not in (None, node.topic):
@@ -98,7 +99,7 @@ def _set(log: Log, prefix: str, name: str, arguments: argparse.Namespace, out: T
     if before is None:
         return _unknown(name)
     with noted(log, prefix, "set", name, " ".join(arguments.pairs), arguments.why):
-        node = set_properties(log, prefix, name, lambda properties: with_fields(properties, fields), SystemClock())
+        node = set_properties(log, prefix, name, lambda properties: replace(properties, **fields), SystemClock())
     if node is None:
         return _unknown(name)
     _warn_of_target(log, prefix, node)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TextIO, get_args
 
 from gateway.cli.audit.noted import noted
-from gateway.cli.node_properties import KEYS, departures, differences, read_word, with_fields
+from gateway.cli.node_properties import KEYS, departures, differences, read_word
 from gateway.cli.output import confirmed, print_error, printable
 from gateway.config.settings import Settings
 from mappings.language.yaml_lines import Node as Value
@@ -208,7 +208,7 @@ def _properties(value: Value, name: str, problems: list[Problem]) -> Properties:
     acl = value.get("acl")
     if acl is not None:
         fields["acl"] = _acl(acl, problems)
-    properties = with_fields(DEFAULT, fields)
+    properties = replace(DEFAULT, **fields)
     if len(problems) == wrong:
         try:
             check_properties(properties, name)
@@ -235,7 +235,7 @@ def _as_spread(wanted: Wanted, node: Node | None) -> Wanted:
     if node is None or any(wanted.value.get(key) for key in _SPREADING):
         return wanted
     now = {name: getattr(node.properties, name) for name in PARTITIONING}
-    return replace(wanted, properties=with_fields(wanted.properties, now))
+    return replace(wanted, properties=replace(wanted.properties, **now))
 
 
 def _impossible(wanted: list[Wanted], nodes: dict[str, Node]) -> list[Problem]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mappings.language.yaml_lines import suggest
@@ -154,10 +154,6 @@ def read_word(key: str, text: str, fields: dict[str, Any], problems: list[str]) 
         fields[word.field] = word.read(text)
     except ValueError as error:
         problems.append(f"{word.key}={text}: write {error}, as in {word.key}={word.example}")
-
-
-def with_fields(properties: Properties, fields: dict[str, Any]) -> Properties:
-    return replace(properties, **fields)
 
 
 def shown(properties: Properties) -> dict[str, str]:
