@@ -47,7 +47,7 @@ def read_health(body: bytes) -> Row:
     if not isinstance(health.get("state"), str) or not isinstance(health.get("run"), str):
         raise WrongAnswer("/health has no state and no run: is this a gateway's admin address?")
     tables, realm = _inner(health, "tables"), _inner(health, "realm")
-    problems = [entry for entry in _list(health.get("problems"))[:50] if isinstance(entry, dict)]
+    problems = [entry for entry in list_of(health.get("problems"))[:50] if isinstance(entry, dict)]
     return {
         "state": text(health["state"]),
         "run": text(health["run"]),
@@ -57,7 +57,7 @@ def read_health(body: bytes) -> Row:
         "digest": text(tables.get("digest")) or "",
         "profile": text(tables.get("profile")) or "",
         "problems": [_problem(problem) for problem in problems],
-        "warnings": [text(warning) or "" for warning in _list(health.get("warnings"))[:50]],
+        "warnings": [text(warning) or "" for warning in list_of(health.get("warnings"))[:50]],
         "connections": number(health.get("connections")),
         "links": number(health.get("links")),
         "evidence": {name: number(_inner(health, "evidence").get(name)) for name in ("failed", "pending")},
@@ -71,7 +71,7 @@ def _problem(entry: Mapping[str, Any]) -> Row:
 
 
 def _reload(entry: Mapping[str, Any]) -> Row:
-    problems = [text(problem) or "" for problem in _list(entry.get("problems"))[:20]]
+    problems = [text(problem) or "" for problem in list_of(entry.get("problems"))[:20]]
     return {"last_done_us": number(entry.get("last_done_us")), "problems": problems}
 
 
@@ -84,7 +84,7 @@ def read_page(body: bytes, what: str) -> tuple[Row, list[Row]]:
 def read_list(body: bytes, what: str, most: int = ROWS) -> tuple[Row, list[Row]]:
     """The gateway (run, at_us, state, next, left_out, known_us), and its rows as they came. Raises WrongAnswer."""
     answer = _mapping(body, f"/api/{what}")
-    gateways = _list(answer.get("gateways"))
+    gateways = list_of(answer.get("gateways"))
     if len(gateways) != 1 or not isinstance(gateways[0], dict):
         raise WrongAnswer(f"/api/{what} does not answer for one gateway")
     gateway = gateways[0]
@@ -104,7 +104,7 @@ def _row(entry: Mapping[str, Any], fields: Mapping[str, tuple[str, ...]]) -> Row
         counts = _inner(entry, name)
         row[name] = {str(text(key)): count for key, value in [*counts.items()][:20] if (count := number(value))}
     for name in fields.get(_LISTS, ()):
-        row[name] = [shown for value in _list(entry.get(name))[:_LISTED] if (shown := text(value))]
+        row[name] = [shown for value in list_of(entry.get(name))[:_LISTED] if (shown := text(value))]
     if "client" in entry:
         client = _inner(entry, "client")
         row["client"] = " ".join(filter(None, (text(client.get(name)) for name in ("product", "version"))))
@@ -146,5 +146,6 @@ def _inner(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def _list(value: object) -> list[Any]:
+def list_of(value: object) -> list[Any]:
+    """Empty where it is none."""
     return value if isinstance(value, list) else []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
 
-from gateway.verdict.answers import number, read_list, text
+from gateway.verdict.answers import list_of, number, read_list, text
 from gateway.verdict.kinds import board_class
 from gateway.verdict.limits import HISTORY_ENTRIES, ROWS
 
@@ -69,12 +69,12 @@ def read_history(body: bytes, most: int = ROWS) -> tuple[Row, list[HistoryRow]]:
 def history_row(entry: Mapping[str, Any]) -> HistoryRow:
     """What has another form than it should is left out."""
     begin_us, end_us = _whole(entry.get("begin_us")), _whole(entry.get("end_us"))
-    runs = tuple(_run_time(run) for run in _list(entry.get("runs")) if isinstance(run, dict))
+    runs = tuple(_run_time(run) for run in list_of(entry.get("runs")) if isinstance(run, dict))
     numbers = {name: _whole(entry.get(name)) for name in NUMBERS}
     counts = {name: _entries(entry.get(name), width) for name, width in FAMILIES.items()}
     seconds = entry.get("seconds")
     accept = seconds.get(_ACCEPT) if isinstance(seconds, dict) else None
-    classes = _list(accept.get("counts") if isinstance(accept, dict) else None)[: len(_CLASSES_MS) + 1]
+    classes = list_of(accept.get("counts") if isinstance(accept, dict) else None)[: len(_CLASSES_MS) + 1]
     return HistoryRow(begin_us, end_us, runs, numbers, counts, tuple(map(_whole, classes)))
 
 
@@ -85,14 +85,10 @@ def _run_time(entry: Mapping[str, Any]) -> RunTime:
 
 def _entries(value: object, width: int) -> Mapping[Key, int]:
     counts: Counter[Key] = Counter()
-    for entry in _list(value)[:HISTORY_ENTRIES]:
+    for entry in list_of(value)[:HISTORY_ENTRIES]:
         if isinstance(entry, list) and len(entry) == width + 1:
             counts[tuple(text(name) or "" for name in entry[:width])] += _whole(entry[width])
     return counts
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _whole(value: object) -> int:
