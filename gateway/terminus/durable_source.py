@@ -7,16 +7,13 @@ told so. Source: semantics.md 2.L, 3.3 (Qpid JMS); ADR 0044.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from gateway.terminus.no_local import NO_LOCAL
 from gateway.terminus.termini import Terminus
 from native_backend.nodes.durable_terms import VOLATILE, DurableTerms, Expiry
 
-_EXPIRIES: dict[str, Expiry] = {
-    "link-detach": "link-detach",
-    "session-end": "session-end",
-    "connection-close": "connection-close",
-}
+_EXPIRIES: dict[str, Expiry] = {name: name for name in get_args(Expiry)}
 
 
 @dataclass(frozen=True, slots=True)
