@@ -42,10 +42,8 @@ def _asked(peer: Peer, queue: str) -> int | None:
     answers.source.dynamic = True
     peer.attach(answers, "a temporary queue")
     answers.flow(1)
-    resource = f"queue.{queue.rpartition('::')[2]}"
-    question: Any = made(
-        "", str(uuid.uuid4()), None, {"_AMQ_ResourceName": resource, "_AMQ_Attribute": "messageCount"}, False
-    )
+    what = {"_AMQ_ResourceName": f"queue.{queue.rpartition('::')[2]}", "_AMQ_Attribute": "messageCount"}
+    question: Any = made("", str(uuid.uuid4()), None, what, False)
     question.body = "[]"
     question.reply_to = answers.remote_source.address
     to = sender(peer, _MANAGEMENT)
