@@ -46,10 +46,7 @@ def _numbered(connection: Connection) -> list[tuple[int, str, Transaction]]:
     """In the order in which they were declared, with their numbers in the run and states."""
     stated = [(transaction, transaction.state) for transaction in connection.transactions.all()]
     stated += [(txn, "committing") for txn in _committing(connection)]
-    return sorted(
-        ((_number(txn), state, txn) for txn, state in stated),
-        key=lambda row: row[0],
-    )
+    return sorted(((_number(txn), state, txn) for txn, state in stated), key=lambda row: row[0])
 
 
 def _committing(connection: Connection) -> Iterator[Transaction]:

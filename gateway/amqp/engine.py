@@ -17,16 +17,7 @@ from cproton import ffi, lib
 from gateway.amqp.binding import at
 from gateway.amqp.deliveries import Deliveries
 from gateway.amqp.ended_sessions import EndedSessions
-from gateway.amqp.facts import (
-    Asked,
-    Attached,
-    Closed,
-    Detached,
-    Fact,
-    Flowed,
-    Opened,
-    SessionEnded,
-)
+from gateway.amqp.facts import Asked, Attached, Closed, Detached, Fact, Flowed, Opened, SessionEnded
 from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_ends import Link, Outgoing, set_condition
 from gateway.amqp.link_owner import UNOWNED

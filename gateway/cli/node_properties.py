@@ -16,15 +16,7 @@ from mappings.language.yaml_lines import suggest
 from native_backend.nodes.properties import DEFAULT, REDELIVERIES, TYPES, Properties, PropertyError
 
 _TIMES = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_SIZES = {
-    "B": 1,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-}
+_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _AMOUNT = re.compile(r"([0-9]{1,16})\s*([A-Za-z]*)")
 _BOOLEANS = {"true": True, "false": False}
 

@@ -25,19 +25,7 @@ from gateway.frames.performatives import (
     Field,
     providing,
 )
-from transformers.codec import (
-    Array,
-    Byte,
-    Char,
-    Decimal,
-    Described,
-    Float,
-    Int,
-    Short,
-    Symbol,
-    Timestamp,
-    ULong,
-)
+from transformers.codec import Array, Byte, Char, Decimal, Described, Float, Int, Short, Symbol, Timestamp, ULong
 
 _OF_SESSION: Final = frozenset((ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH))
 _ROLE: Final = 2  # in an ATTACH; with name, handle and role it can be answered

@@ -242,11 +242,7 @@ SASL_INIT: Final = Composite(
     "sasl-init",
     0x41,
     "5.3.3.2",
-    (
-        Field("mechanism", "symbol", mandatory=True),
-        Field("initial-response", "binary"),
-        Field("hostname", "string"),
-    ),
+    (Field("mechanism", "symbol", mandatory=True), Field("initial-response", "binary"), Field("hostname", "string")),
 )
 SASL_RESPONSE: Final = Composite("sasl-response", 0x43, "5.3.3.4", (Field("response", "binary", mandatory=True),))
 

@@ -15,17 +15,7 @@ from native_backend.nodes.words import NodeKind
 from transformers.codec import Array, Described, Symbol
 
 _ROLE, _SOURCE, _TARGET, _DESIRED = 2, 5, 6, 12
-_ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _PROPERTIES, _MODE, _FILTER, _DEFAULT_OUTCOME = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-)
+_ADDRESS, _DURABLE, _EXPIRY, _TIMEOUT, _DYNAMIC, _PROPERTIES, _MODE, _FILTER, _DEFAULT_OUTCOME = range(9)
 _OUTCOMES_AT, _SOURCE_CAPABILITIES, _TARGET_CAPABILITIES = 9, 10, 6
 _FOR_THE_ANSWER: Final = (7, 11, 12, 13)  # unsettled, capabilities, properties
 _SYMBOLS, _NAME_CHARACTERS = 0xA3, 60

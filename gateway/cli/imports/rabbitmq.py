@@ -16,10 +16,7 @@ from gateway.cli.imports.definitions import Definition, Definitions
 from gateway.cli.imports.imported import Imported, ImportedNode, ImportProblem
 from gateway.cli.imports.wildcards import matches
 
-_PERMISSIONS: Final = {
-    "write": {"publish"},
-    "read": {"subscribe", "peek", "durable"},
-}
+_PERMISSIONS: Final = {"write": {"publish"}, "read": {"subscribe", "peek", "durable"}}
 
 
 def import_rabbitmq(path: Path, vhost: str) -> Imported:
