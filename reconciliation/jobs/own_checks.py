@@ -161,7 +161,7 @@ def row_findings(
         keys = local_table(spark, sorted(unselected), schemas.OF_DURABLES)
         parts.append(own_acts.filtered(accounts.terminals, accounts.events, keys))
     parts.append(send_order.regressions(accounts.groups))
-    return [part.select(*schemas.FINDING_COLUMNS) for part in parts]
+    return parts
 
 
 def _ttl_ms(catalog: Catalog, store: int) -> int | None:

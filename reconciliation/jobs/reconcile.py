@@ -167,8 +167,7 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
     parts = _findings(named, accounts, tables, folded, counts, bool(trimmed))
     parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, folded, counts)
     if unlike:
-        differing = evidence.differing_copies(accounts, frames.local_table(spark, unlike, schemas.COPIED_TO))
-        parts.append(differing.select(*schemas.FINDING_COLUMNS))
+        parts.append(evidence.differing_copies(accounts, frames.local_table(spark, unlike, schemas.COPIED_TO)))
     _write(parts, case.target)
     findings += vanished_durables(catalog, extent, stores, tallied, mentioned)
     unseen = _unseen(accounts, stores, extent)
@@ -326,7 +325,7 @@ def _findings(
         parts.append(durables.early(folded))
     if lossy:
         parts.append(durables.lost(accounts.claims, _ends(accounts, tables), tables.durables))
-    return [part.select(*schemas.FINDING_COLUMNS) for part in parts]
+    return parts
 
 
 def _full(finding: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,10 @@ and its key there says where it comes from. Compared by key; only the stores tha
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+
+from reconciliation.transforms.finding_rows import findings
 
 KEY = ("store", "from_store", "from_eid")
 
@@ -64,9 +66,10 @@ def _missing(rows: DataFrame) -> DataFrame:
         F.lit("; there are "), F.col("held").cast("string"), F.lit(" copies of it, and should be "),
         F.col("recorded").cast("string"),
     )  # fmt: skip
-    place = {"node": F.col("by.node"), "durable": F.col("by.durable"), "run": F.col("by.run"), "seq": F.col("by.seq")}
-    return _findings(rows, F.col("from_store"), F.col("from_eid"), F.col("recorded") - F.col("held"), detail, place,
-                     F.col("by.at"))  # fmt: skip
+    return findings(
+        rows, "A7", detail, node="by.node", durable="by.durable", store="from_store", eid="from_eid", run="by.run",
+        seq="by.seq", count=F.col("recorded") - F.col("held"), at="by.at",
+    )  # fmt: skip
 
 
 def _surplus(rows: DataFrame) -> DataFrame:
@@ -75,25 +78,5 @@ def _surplus(rows: DataFrame) -> DataFrame:
         F.lit("there are "), F.col("held").cast("string"), F.lit(" copies of "), origin,
         F.lit(" here, and the journal knows of "), F.col("recorded").cast("string"),
     )  # fmt: skip
-    nothing = F.lit(None).cast("string")
-    place = {"node": F.col("copy.node"), "durable": nothing, "run": nothing, "seq": F.lit(None).cast("bigint")}
-    return _findings(rows, F.col("store"), F.col("copy.eid"), F.col("held") - F.col("recorded"), detail, place,
-                     F.col("copy.at"))  # fmt: skip
-
-
-def _findings(
-    rows: DataFrame, store: Column, eid: Column, count: Column, detail: Column, place: dict[str, Column], at: Column
-) -> DataFrame:
-    nothing = F.lit(None).cast("string")
-    return rows.select(
-        F.lit("A7").alias("class"),
-        *(column.alias(name) for name, column in place.items()),
-        store.alias("store"),
-        eid.alias("eid"),
-        nothing.alias("link"),
-        nothing.alias("container"),
-        nothing.alias("rule"),
-        count.cast("bigint").alias("count"),
-        at.alias("at"),
-        detail.alias("detail"),
-    )
+    surplus = F.col("held") - F.col("recorded")
+    return findings(rows, "A7", detail, node="copy.node", eid="copy.eid", count=surplus, at="copy.at")

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.blocks import BITS
+from reconciliation.transforms.finding_rows import findings
 
 _PLACE = ("store", "durable", "block")
 WAYS = {
@@ -31,6 +32,7 @@ EARLY = "early"
 AGAIN, UNKNOWN = "again", "unknown"
 """Beside the fates, of events that have one of those: ended more than once; ended as their snapshot alone says, though
 the whole journal is there."""
+_OF_EVENT = {"node": "of.node", "at": "of.at", "run": "of.run", "seq": "of.seq"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,7 @@ def skipped(folded: DataFrame, claims: DataFrame) -> DataFrame:
     ended = claims.where(F.col("what").isin(*TERMINAL)).select("store", "durable", "eid")
     open_below = folded.where(F.col("fate") == "skipped").join(ended, ["store", "durable", "eid"], "left_anti")
     detail = F.concat(F.lit("below the mark "), F.col("mark").cast("string"), F.lit(", and never ended in the journal"))
-    return findings(open_below, "A5", detail, "of.node", "of.at", "of.run", "of.seq")
+    return findings(open_below, "A5", detail, **_OF_EVENT)
 
 
 def early(folded: DataFrame) -> DataFrame:
@@ -274,7 +276,7 @@ def early(folded: DataFrame) -> DataFrame:
         F.concat(F.lit("by seq "), F.col("end.seq").cast("string"), F.lit(" of the same run, given before its own")),
     ).otherwise(F.concat(F.lit("by run "), F.col("end.run"), F.lit(", before the run that stored it had begun")))
     detail = F.concat(F.lit("ended at offset "), F.col("end.offset").cast("string"), F.lit(" of the journal "), when)
-    return findings(folded.where(F.col("fate") == EARLY), "A13", detail, "of.node", "of.at", "of.run", "of.seq")
+    return findings(folded.where(F.col("fate") == EARLY), "A13", detail, **_OF_EVENT)
 
 
 def again(folded: DataFrame) -> DataFrame:
@@ -282,13 +284,13 @@ def again(folded: DataFrame) -> DataFrame:
     again. Of others: `given_again`."""
     count, offset = (F.col(name).cast("string") for name in ("ends", "end.offset"))
     times = F.concat(F.lit("ended "), count, F.lit(" times in the journal, the last time at offset "), offset)
-    return findings(folded.where(F.col(AGAIN)), "A4", times, "of.node", "of.at", "end.run", "end.seq")
+    return findings(folded.where(F.col(AGAIN)), "A4", times, node="of.node", at="of.at", run="end.run", seq="end.seq")
 
 
 def unknown(folded: DataFrame) -> DataFrame:
     """A9, of a snapshot: what it says has ended, a gateway that starts from it gives to no consumer."""
     detail = F.lit("its durable's snapshot says that it has ended; the journal, which is whole, has no end of it")
-    return findings(folded.where(F.col(UNKNOWN)), "A9", detail, "of.node", "of.at", "of.run", "of.seq")
+    return findings(folded.where(F.col(UNKNOWN)), "A9", detail, **_OF_EVENT)
 
 
 def _gone(claims: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:
@@ -307,7 +309,7 @@ def lost(claims: DataFrame, ended: Ends, durables: DataFrame) -> DataFrame:
     """S1: stored, below the first kept EID by now, and never ended for a durable that began before it."""
     unknown = _gone(claims, ended, durables).where(F.col("gone") == "lost")
     detail = F.concat(F.lit("the store begins at "), F.col("first_kept").cast("string"))
-    return findings(unknown, "S1", detail, "node", "at", "run", "seq")
+    return findings(unknown, "S1", detail)
 
 
 def trimmed(claims: DataFrame, ended_by: Ends, durables: DataFrame) -> DataFrame:
@@ -324,23 +326,3 @@ def trimmed(claims: DataFrame, ended_by: Ends, durables: DataFrame) -> DataFrame
         "store", no_durable, F.lit("publishes").alias("fate"), "eid"
     )
     return gone.unionByName(ended).unionByName(whole).groupBy("store", "durable", "fate").count()
-
-
-def findings(rows: DataFrame, code: str, detail: Column, node: str, at: str, run: str, seq: str) -> DataFrame:
-    has_link = "link" in rows.columns
-    nothing = F.lit(None).cast("string")
-    return rows.select(
-        F.lit(code).alias("class"),
-        F.col(node).alias("node"),
-        "durable",
-        "store",
-        "eid",
-        F.col(run).alias("run"),
-        F.col(seq).alias("seq"),
-        (F.col("link") if has_link else nothing).alias("link"),
-        (F.col("container") if has_link else nothing).alias("container"),
-        (F.col("rule") if has_link else nothing).alias("rule"),
-        F.lit(1).cast("bigint").alias("count"),
-        F.col(at).alias("at"),
-        detail.alias("detail"),
-    )

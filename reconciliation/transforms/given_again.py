@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from reconciliation.transforms.decode import joined_with_voids
-from reconciliation.transforms.durables import findings, which_end
+from reconciliation.transforms.durables import which_end
+from reconciliation.transforms.finding_rows import findings
 
 _EVENT = ("store", "durable", "eid")
 
@@ -25,7 +26,7 @@ def ended_again(void: DataFrame, restarts: DataFrame) -> DataFrame:
     twice = pairs.where(F.col("first.which") != F.col("which")).withColumn("ended_at", F.col("first.offset"))
     ended_at, offset = (F.col(name).cast("string") for name in ("ended_at", "offset"))
     detail = F.concat(F.lit("ended at offset "), ended_at, F.lit(" of the journal, and again at offset "), offset)
-    return findings(_unbroken(twice, restarts), "A4", detail, "node", "at", "run", "seq")
+    return findings(_unbroken(twice, restarts), "A4", detail)
 
 
 def given_back_later(returns: DataFrame, ends: DataFrame, restarts: DataFrame | None) -> DataFrame:
@@ -35,7 +36,7 @@ def given_back_later(returns: DataFrame, ends: DataFrame, restarts: DataFrame | 
     once = late.groupBy(*_EVENT).agg(F.min(F.struct("offset", "ended_at", "node", "at", "run", "seq")).alias("of"))
     ended_at, offset = (F.col(name).cast("string") for name in ("of.ended_at", "of.offset"))
     detail = F.concat(F.lit("ended at offset "), ended_at, F.lit(" of the journal, and given back at offset "), offset)
-    return findings(once, "A4", detail, "of.node", "of.at", "of.run", "of.seq")
+    return findings(once, "A4", detail, node="of.node", at="of.at", run="of.run", seq="of.seq")
 
 
 def _unbroken(pairs: DataFrame, restarts: DataFrame | None) -> DataFrame:

@@ -4,8 +4,10 @@ Class S2.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+
+from reconciliation.transforms.finding_rows import findings
 
 
 def expired(ends: DataFrame, events: DataFrame, nodes: DataFrame) -> DataFrame:
@@ -20,7 +22,7 @@ def expired(ends: DataFrame, events: DataFrame, nodes: DataFrame) -> DataFrame:
     why = F.when(ttl_ms == 0, F.lit("expired without a time to live, its own or its node's")).when(
         left_ms > 0, F.concat(F.lit("expired "), left_ms.cast("string"), F.lit(" ms before its time to live was over"))
     )
-    return _findings(both.withColumn("why", why))
+    return findings(both.where(why.isNotNull()), "S2", why)
 
 
 def filtered(ends: DataFrame, events: DataFrame, durables: DataFrame) -> DataFrame:
@@ -29,7 +31,7 @@ def filtered(ends: DataFrame, events: DataFrame, durables: DataFrame) -> DataFra
     ended = ends.where(F.col("operation") == "filtered").select(*_END)
     of_all = ended.join(F.broadcast(durables), ["store", "durable"], "left_semi")
     both = of_all.join(_stored(events), ["store", "eid"], "inner").where(~F.col("of_origin"))
-    return _findings(both.withColumn("why", F.lit("filtered out for a durable that has no selector")))
+    return findings(both, "S2", F.lit("filtered out for a durable that has no selector"))
 
 
 _END = ("store", "durable", "eid", "at", "run")
@@ -37,22 +39,3 @@ _END = ("store", "durable", "eid", "at", "run")
 
 def _stored(events: DataFrame) -> DataFrame:
     return events.select("store", "eid", "node", F.col("at").alias("stored_at"), "ttl_ms", "of_origin")
-
-
-def _findings(rows: DataFrame) -> DataFrame:
-    nothing: Column = F.lit(None).cast("string")
-    return rows.where(F.col("why").isNotNull()).select(
-        F.lit("S2").alias("class"),
-        "node",
-        "durable",
-        "store",
-        "eid",
-        "run",
-        F.lit(None).cast("bigint").alias("seq"),
-        nothing.alias("link"),
-        nothing.alias("container"),
-        nothing.alias("rule"),
-        F.lit(1).cast("bigint").alias("count"),
-        "at",
-        F.col("why").alias("detail"),
-    )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
+from reconciliation.transforms.finding_rows import findings
+
 LINK = ("run", "link", "store")
 
 
@@ -35,21 +37,10 @@ def regressions(groups: DataFrame) -> DataFrame:
     detail = F.concat(
         F.lit("sent after what is stored at EID "), F.col("of.passed").cast("string"), F.lit(", and stored before it")
     )
-    return by_link.select(
-        F.lit("P6").alias("class"),
-        F.col("of.node").alias("node"),
-        F.lit(None).cast("string").alias("durable"),
-        "store",
-        F.col("of.eid").alias("eid"),
-        "run",
-        F.col("of.place").alias("seq"),
-        F.col("of.name").alias("link"),
-        F.col("of.container").alias("container"),
-        F.col("of.rule").alias("rule"),
-        "count",
-        F.col("of.at").alias("at"),
-        detail.alias("detail"),
-    )
+    return findings(
+        by_link, "P6", detail, node="of.node", eid="of.eid", seq="of.place", link="of.name", container="of.container",
+        rule="of.rule", count="count", at="of.at",
+    )  # fmt: skip
 
 
 def _suspects(sent: DataFrame) -> DataFrame:

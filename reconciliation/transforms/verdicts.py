@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from reconciliation.model.tally import TERMINAL
+from reconciliation.transforms import finding_rows
 from reconciliation.transforms.blocks import BITS, EXPECTED, block_of
 from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
 
@@ -332,19 +333,5 @@ def missing_records(accounts: DataFrame, runs: DataFrame) -> DataFrame:
     missing = inside.select("run", F.array_except(F.sequence(first, last), "present").alias("missing"))
     text = F.concat_ws(" ", F.size("missing"), F.lit("deliveries without outcome record, seqs"), F.array_min("missing"),
                        F.lit("to"), F.array_max("missing"))  # fmt: skip
-    none = F.lit(None)
-    return missing.where(F.size("missing") > 0).select(
-        F.lit("Q1").alias("class"),
-        none.cast("string").alias("node"),
-        none.cast("string").alias("durable"),
-        none.cast("bigint").alias("store"),
-        none.cast("bigint").alias("eid"),
-        "run",
-        F.array_min("missing").alias("seq"),
-        none.cast("string").alias("link"),
-        none.cast("string").alias("container"),
-        none.cast("string").alias("rule"),
-        F.size("missing").cast("bigint").alias("count"),
-        none.cast("bigint").alias("at"),
-        text.alias("detail"),
-    )
+    rows, first_missing = missing.where(F.size("missing") > 0), F.array_min("missing")
+    return finding_rows.findings(rows, "Q1", text, seq=first_missing, count=F.size("missing"))

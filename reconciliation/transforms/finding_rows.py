@@ -1,0 +1,24 @@
+"""Rows as findings."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from reconciliation.model.schemas import FINDING
+
+
+def findings(rows: DataFrame, code: str, detail: Column, **columns: Column | str) -> DataFrame:
+    """Rows as findings of one class. What is not given is the rows' own column of that name, else null; count 1."""
+    values = {name: F.col(name) for name in FINDING.names if name in rows.columns}
+    values |= {"class": F.lit(code), "count": F.lit(1), "detail": detail}
+    values |= {name: F.col(column) if isinstance(column, str) else column for name, column in columns.items()}
+    return rows.select(
+        *(
+            values.get(field.name, F.lit(None))
+            .cast("bigint" if field.type == pa.int64() else "string")
+            .alias(field.name)
+            for field in FINDING
+        )
+    )
