@@ -63,7 +63,7 @@ _PAUSE_S = 0.001  # between two polls while closing
 
 
 class Realm:
-    """One process's part of a realm; see docs/realm-interface.md."""
+    """One process's part of a realm; each method as `interface.NativeRealm` says."""
 
     def __init__(
         self,
@@ -137,9 +137,6 @@ class Realm:
         self._turn = Turn(context, workers, self._publisher, self._diagnosis)
 
     def open(self, standby: Standby | None = None) -> None:
-        """Topics, lease, metadata, claim, recovery. Blocks; raises LogError, after which it may be called again.
-
-        While another process owns the realm: waits, and tells `standby` so, or without one raises `fenced`."""
         prefix, deadline_s = self._context.prefix, self._context.limits.control_deadline_s
         specs = [TopicSpec(name, compacted=compacted) for name, compacted in realm_topics(prefix).items()]
         self._log.control.create_topics(specs, deadline_s)
@@ -162,18 +159,14 @@ class Realm:
 
     @property
     def lost(self) -> bool:
-        """Another process owns the realm now: what this one has open is closed, and only publishing goes on."""
         return self._journal.fenced and not self._abandoned
 
     # -- nodes
 
     def node(self, name: str) -> Node | None:
-        """From memory, at once."""
         return self._metadata.nodes.get(name)
 
     def find_node(self, name: str, owner: object) -> None:
-        """Answered by `NodeFound`, metadata read to its end first."""
-
         def followed(error: LogError | None) -> None:
             if error is None:
                 self._answer(NodeFound(owner, self.node(name), "ready"))
@@ -183,32 +176,26 @@ class Realm:
         self._looks.follow(followed)
 
     def create_node(self, name: str, kind: NodeKind, owner: object) -> None:
-        """Answered by `NodeFound`. Idempotent."""
         self._creations.begin(name, kind, owner)
 
     def on_changed(self, listener: Callable[[Node | None], None]) -> None:
-        """Told out of `poll` of every node whose properties changed; None: the realm's own grants did."""
         self._metadata.on_changed.append(listener)
 
     def execute(self, command: Command, owner: object) -> None:
-        """Answered by `Commanded`. Commands that others wrote to the log are carried out by themselves."""
         self._executor.execute(command, owner)
 
     # -- access
 
     def refuse(self, node: Node, keys: Strings, values: Strings, owner: object) -> None:
-        """`publish` for those who may not: answered by one `Published`."""
         self._answer(Published(owner, 0, [-1] * len(keys), "access-denied", NOT_GRANTED))
 
     # -- data
 
     def publish(self, node: Node, keys: Strings, values: Strings, owner: object) -> None:
-        """Answered by one or several `Published`."""
         self._watch.used[node.store] = node
         self._publisher.publish(node, keys, values, owner)
 
     def may_publish(self, node: Node, subject: Subject) -> PostAnswer:
-        """What publishing to that node would be answered now, as far as that can be known before."""
         if not self._metadata.alive(node):
             return "not-found"
         if not self.authorizer.allows(subject, _PUBLISH, node):
@@ -216,13 +203,10 @@ class Realm:
         return "capacity-reached" if self._publisher.capacities.full(node) else "ready"
 
     def commit(self, settlements: list[Settlement], postings: Sequence[Posting], owner: object) -> None:
-        """Enlisted settlements and new events, all or none; answered by `Committed`. Unless it is done, the events of
-        the settlements are held as before."""
         self._watch.used.update((posting.node.store, posting.node) for posting in postings)
         Commit(self._context, self._publisher.capacities, settlements, postings, owner).begin()
 
     def append_evidence(self, topic: EvidenceTopic, key: bytes, value: bytes) -> None:
-        """Not answered; failures are counted (`evidence_failed`) and logged."""
         self._publisher.evidence.append(topic, key, value)
 
     @property
@@ -230,15 +214,12 @@ class Realm:
         return self._publisher.evidence.failed
 
     def subscribe(self, request: Subscribe, owner: object) -> None:
-        """Answered by `Subscribed`."""
         self._subscriptions.begin(request, owner)
 
     def durables(self) -> list[Durable]:
-        """Those that are known now."""
         return [*self._metadata.durables.values()]
 
     def find_durables(self, name: DurableName, subject: Subject, owner: object, owned: bool = False) -> None:
-        """Answered by `DurablesFound`, metadata read to its end first: those of that name, if they may be ended."""
         may_end = partial(self.authorizer.allows, subject, SUBSCRIBING["durable"])
         its_own = partial(may_use, self._metadata, subject) if owned else lambda _: True
 
@@ -251,28 +232,23 @@ class Realm:
         self._looks.follow(followed)
 
     def unsubscribe(self, durable: Durable, owner: object) -> None:
-        """Answered by `Commanded`: the durable is deleted, unless it has links."""
         self._lifetimes.unsubscribe(durable, owner)
 
     # -- turns
 
     def poll(self) -> list[Answer]:
-        """What was answered since the last call, in order; also moves feeds, group commit and timers on. A closed realm
-        does nothing more: the loop may have been woken before."""
-        if not self._closed:
+        if not self._closed:  # the loop may have been woken before
             self._turn.take()
         answers, self._answers[:] = self._answers[:], []
         return answers
 
     def on_ready(self, wake: Callable[[], None]) -> None:
-        """`wake` may be called from any thread when `poll` has something to do."""
         self._log.on_ready(wake)
         for worker in self._workers.each():
             worker.on_ready(wake)
 
     @property
     def busy(self) -> bool:
-        """Anything in flight, or a subscription open: poll at `poll_interval_s` (0: when woken)."""
         publisher = self._publisher
         return bool(
             self._subscriptions
@@ -285,7 +261,6 @@ class Realm:
         )
 
     def close(self, deadline_s: float) -> None:
-        """After the last settle: waits for journal and evidence, snapshots, projects, closes the log. Blocks."""
         self.on_ready(lambda: None)  # what was woken is closing, too
         self._context.timers.close()
         self._attestation.hurry()
