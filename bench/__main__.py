@@ -10,14 +10,12 @@ import json
 import signal
 import sys
 import time
-from pathlib import Path
 
 from bench.plan import Plan, say
-from bench.report import document, markdown
+from bench.report import RESULTS, document, markdown
 from bench.runs import Case
 from bench.systems import running
 
-RESULTS = Path(__file__).parent / "results"
 COUNTS = {(100, 1): 2_000, (1024, 1): 2_000, (100, 1000): 300_000, (1024, 1000): 300_000}
 
 

@@ -8,23 +8,20 @@ Errors: `RunFailed`.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench.machine import Machine
-from bench.runs import RunFailed
+from bench.report import keep
+from bench.runs import report_of
 from bench.systems import running
 from tests.kit.processes.load_client import load_client
 
-RESULTS = Path(__file__).parent / "results"
-PATIENCE_S = 60.0  # beyond what a run is to take
 WARM_S = 5.0
 
 
@@ -47,12 +44,7 @@ def run_many(address: str, queue: str, case: Many, seconds: float) -> dict[str, 
     command = [str(load_client().with_name("many")), case.mode, "--address", address, "--node", queue]
     command += ["--capability", "queue", "--clients", str(case.clients), "--messages", str(case.messages)]
     command += ["--seconds", str(seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + PATIENCE_S, check=False)
-    if done.returncode != 0:
-        raise RunFailed(f"exit {done.returncode}: {done.stdout.strip()} {done.stderr.strip()}")
-    report = json.loads(done.stdout)
-    assert isinstance(report, dict)
-    return report
+    return report_of(subprocess.Popen(command, stdout=subprocess.PIPE, text=True), seconds)
 
 
 def measure(name: str, cases: Sequence[Many], repeat: int, seconds: float) -> None:
@@ -92,10 +84,5 @@ def line(case: Many, system: str, samples: list[dict[str, Any]]) -> str:
 
 
 def write(name: str, started: str, samples: list[dict[str, Any]]) -> None:
-    revision = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(revision, capture_output=True, text=True, check=True).stdout.strip()
-    command = f"python -m bench.{name} " + " ".join(sys.argv[1:])
-    result = {"started": started, "commit": commit, "command": command.strip(), "samples": samples}
-    path = RESULTS / f"{started}-{commit}-{name}.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    sys.stdout.write(f"{path}\n")
+    result = {"command": f"python -m bench.{name} {' '.join(sys.argv[1:])}".strip(), "samples": samples}
+    sys.stdout.write(f"{keep(started, name, result)}\n")

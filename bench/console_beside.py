@@ -6,7 +6,7 @@ one that hangs (SIGSTOP), one that is asked 50 pages a second, and one that is a
 
 One gateway on an embedded realm; the C load client sends at a steady rate and measures from when each message was due.
 The five take turns, repeat after repeat, in an order that changes; what counts are medians. `--record` writes
-results/DATE-COMMIT-console.json. Errors: `RuntimeError`. Required: at most 5 % more than with no console. Where others
+results/DATE-COMMIT-console.json. Errors: `RunFailed`. Required: at most 5 % more than with no console. Where others
 use the machine (`foreign_cpu`, the console's own processor time among it) the latency is noise: what the gateway's
 process used a message, in processor time, says then what the console costs it. Who asks gives way to gateway and
 console: a browser has a machine of its own.
@@ -15,10 +15,8 @@ console: a browser has a machine of its own.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -32,11 +30,11 @@ from typing import Any
 
 from bench.machine import Machine
 from bench.report import keep
+from bench.runs import Case, move_in
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.console import ConsoleProcess, start_console
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
-from tests.kit.processes.load_client import load_client
 from tests.kit.wire.clients import used_s
 
 PAGES = ("/", "/errors", "/links", "/nodes", "/connections", "/durables", "/refusals", "/rules", "/gateways", "/dead")
@@ -105,13 +103,7 @@ def beside(case: str, url: str, directory: Path, report: dict[str, Any]) -> Iter
 
 
 def load(gateway: GatewayProcess, queue: str, rate: int, seconds: float) -> dict[str, Any]:
-    words = ["send", "--address", gateway.address, "--node", queue, "--count", str(int(rate * seconds))]
-    command = [str(load_client()), *words, "--rate", str(rate), "--size", "100", "--capability", "queue"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + HANG_S, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"exit {done.returncode}: {done.stdout.strip()} {done.stderr.strip()}")
-    report: dict[str, Any] = json.loads(done.stdout)
-    return report
+    return move_in(gateway.address, queue, Case(100, 1000, int(rate * seconds)), rate)
 
 
 def measure(repeat: int, rate: int, seconds: float) -> list[dict[str, Any]]:

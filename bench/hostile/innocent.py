@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from bench.runs import Case, move_both
 from tests.kit.patience import HANG_S
 from tests.kit.processes.admin_pages import Watch
 from tests.kit.processes.gateway import GatewayProcess
-from tests.kit.processes.load_client import load_client
 
 PROBE_S: Final = 0.2
 
@@ -30,34 +28,11 @@ class Served(NamedTuple):
 
 
 def served(gateway: GatewayProcess, node: str, rate: int, seconds: float) -> Served:
-    """Of `rate * seconds` messages of 100 octets through a queue. Errors: `RuntimeError`, one of the two did not get
+    """Of `rate * seconds` messages of 100 octets through a queue. Errors: `RunFailed`, one of the two did not get
     all of them."""
-    count = str(int(rate * seconds))
-    common = ["--address", gateway.address, "--node", node, "--capability", "queue", "--count", count]
-    limit_s = seconds * 10 + HANG_S
-    with _running("receive", *common) as consumer, _running("send", *common, "--rate", str(rate)) as publisher:
-        sent, received = _report(publisher, limit_s), _report(consumer, limit_s)
-    latency = sent["latency_us"]
-    return Served(sent["rate"], received["rate"], latency["p50"] / 1000, latency["p99"] / 1000)
-
-
-@contextmanager
-def _running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    command = [str(load_client()), *arguments]
-    client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        yield client
-    finally:
-        client.kill()
-        client.communicate()
-
-
-def _report(client: subprocess.Popen[str], limit_s: float) -> dict[str, Any]:
-    out, err = client.communicate(timeout=limit_s)
-    if client.returncode != 0:
-        raise RuntimeError(f"exit {client.returncode}: {out.strip()} {err.strip()}")
-    report: dict[str, Any] = json.loads(out)
-    return report
+    both = move_both(gateway.address, node, Case(100, 1000, int(rate * seconds)), rate)
+    latency = both["in"]["latency_us"]
+    return Served(both["in"]["rate"], both["out"]["rate"], latency["p50"] / 1000, latency["p99"] / 1000)
 
 
 @dataclass(slots=True)

@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bench.__main__ import RESULTS
 from bench.machine import Machine
 from bench.plan import say
-from bench.report import commit
+from bench.report import RESULTS, commit
 from bench.scale.connections import churn, connections
 from bench.scale.delayed import delayed
 from bench.scale.fairness import fairness

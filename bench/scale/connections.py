@@ -11,7 +11,6 @@ from typing import Any
 
 from bench.scale.served import BODY, SETTLE_S, cpu_part, resident_mb, round_trips, served
 from bench.scale.worlds import percentile
-from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.realm.worlds import World
 from tests.kit.wire import frames
 from tests.kit.wire.clients import DISPOSITION, HEARTBEAT, TRANSFER, Clients, Member, descriptors, until
@@ -91,14 +90,14 @@ class Beating:
 def churn(world: World, count: int) -> dict[str, Any]:
     with served(world) as gateway, Clients(gateway.port) as clients:
         come_and_go(clients, WARM)
-        rest(gateway)
+        time.sleep(SETTLE_S)
         files, before_mb, began = descriptors(gateway.pid), resident_mb(gateway), time.monotonic()
         grown = []
         for _ in range(4):
             come_and_go(clients, count // 4)
             grown.append(round(resident_mb(gateway) - before_mb, 1))
         seconds = time.monotonic() - began
-        rest(gateway)
+        time.sleep(SETTLE_S)
         return {
             "connections": count,
             "per_s": round(count / seconds),
@@ -106,10 +105,6 @@ def churn(world: World, count: int) -> dict[str, Any]:
             "grown_mb_by_quarters": grown,
             "grown_mb": round(resident_mb(gateway) - before_mb, 1),
         }
-
-
-def rest(gateway: GatewayProcess) -> None:
-    time.sleep(SETTLE_S)
 
 
 def come_and_go(clients: Clients, count: int) -> None:
