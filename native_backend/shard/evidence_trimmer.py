@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from native_backend.dispatch.context import RealmContext
 from native_backend.log.port import Log, LogError, TopicPartition
+from native_backend.log.time_search import first_at
 from native_backend.nodes.words import history_topic
-from native_backend.shard.queue_trimmer import older
 
 _LOG = logging.getLogger(__name__)
 _LONGER_S = 3600.0
@@ -82,4 +82,4 @@ def _bound(log: Log, place: TopicPartition, first: int, end: int, before_ms: int
     oldest = log.control.read_range(*place, first, 1, deadline_s)
     if not oldest.offsets or oldest.timestamps_ms[0] > before_ms:
         return first  # as nearly always
-    return older(log, place, first, end, before_ms, deadline_s)
+    return first_at(log, *place, (first, end), before_ms + 1, deadline_s)

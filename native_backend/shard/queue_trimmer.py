@@ -15,7 +15,8 @@ from functools import partial
 
 from native_backend.dispatch.context import RealmContext, store_bounds
 from native_backend.journal.each_store import EachStore
-from native_backend.log.port import Log, LogError, TopicPartition
+from native_backend.log.port import LogError
+from native_backend.log.time_search import first_at
 from native_backend.nodes.node import Node
 
 _LOG = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class QueueTrimmer:
 
         def job() -> tuple[int, int]:
             first = store_bounds(context.log, node, deadline_s)[0]
-            return first, older(context.log, (node.topic, node.partition), first, low, before_ms, deadline_s)
+            return first, first_at(context.log, node.topic, node.partition, (first, low), before_ms + 1, deadline_s)
 
         context.worker.submit(job, self._found)
 
@@ -81,16 +82,3 @@ class QueueTrimmer:
             context.log.control.trim(node.topic, node.partition, bound, context.limits.control_deadline_s)
 
         context.worker.submit(trim, lambda error: self._next() if error is None else self._failed(error))
-
-
-def older(log: Log, place: TopicPartition, first: int, end: int, before_ms: int, deadline_s: float) -> int:
-    """The offset in [first, end] below which every record was stored at or before `before_ms`. Blocks; raises
-    LogError."""
-    while first < end:
-        middle = (first + end) // 2
-        records = log.control.read_range(*place, middle, 1, deadline_s)
-        if records.offsets and records.offsets[0] < end and records.timestamps_ms[0] <= before_ms:
-            first = records.offsets[0] + 1
-        else:
-            end = middle
-    return first

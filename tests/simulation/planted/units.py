@@ -60,13 +60,13 @@ def stored_unit_written_again(original: Original) -> Original:
     return looked
 
 
-@_bug(trimming_room, "older", "Trimming takes the event after the last one that has ended.", "went before its end")
+@_bug(trimming_room, "first_at", "Trimming takes the event after the last one that has ended.", "went before its end")
 def trimmed_one_too_far(original: Original) -> Original:
-    def older(log: Any, node: Any, first: int, *bounds: Any) -> int:
-        oldest: int = original(log, node, first, *bounds)
-        return oldest if oldest == first else oldest + 1
+    def first_at(log: Any, topic: str, partition: int, bounds: tuple[int, int], *at: Any) -> int:
+        oldest: int = original(log, topic, partition, bounds, *at)
+        return oldest if oldest == bounds[0] else oldest + 1
 
-    return older
+    return first_at
 
 
 @_bug(Shard, "_needed", "The journal is trimmed whether or not a snapshot has what it says.", "ended and comes again")
