@@ -110,10 +110,7 @@ def _publish(directory: Folder, result: Result) -> None:
     directory.write("summary.txt", text.encode())
     directory.write("index.html", shown.encode())
     report.write_since(directory, result.since)
-    report.write_manifest(
-        directory, result.window, result.landed, result.judgement, result.findings, result.sheet, result.verdict,
-        versions(), result.known,
-    )  # fmt: skip
+    report.write_manifest(directory, result)
 
 
 def _land(task: Task, extent: Extent, now_us: int, progress: Progress) -> Increment:

@@ -7,7 +7,7 @@ the manifest names is complete; a reader that finds no manifest waits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from hashlib import blake2b
 from io import BytesIO
@@ -20,16 +20,13 @@ import pyarrow.parquet as pq
 from reconciliation.history.cause import Causes
 from reconciliation.history.compared import Comparison
 from reconciliation.history.record import LINES_MAX
-from reconciliation.history.standing import Known
-from reconciliation.jobs.reconcile import Judgement
 from reconciliation.model.classes import CLASSES, INCOMPLETE, ORDER
 from reconciliation.model.folder import Folder
 from reconciliation.model.schemas import FINDING
 from reconciliation.model.window import Window
-from reconciliation.read.landing import Landed
-from reconciliation.report.balance import Balance, Key
+from reconciliation.report.balance import Key
 from reconciliation.report.findings import ClassReport, Findings
-from reconciliation.report.verdict import Verdict
+from reconciliation.report.result import Result
 from reconciliation.transforms.verdicts import INTERNAL
 
 _BATCH = 10_000
@@ -91,25 +88,16 @@ def write_since(out: Folder, since: Comparison) -> None:
     out.write(SINCE, orjson.dumps({"v": VERSION, **since.as_json()}, option=orjson.OPT_INDENT_2))
 
 
-def write_manifest(
-    out: Folder,
-    window: Window,
-    landed: Landed,
-    judgement: Judgement,
-    findings: Findings,
-    sheet: Balance,
-    verdict: Verdict,
-    versions: dict[str, str],
-    known: Sequence[Known] = (),
-) -> None:
+def write_manifest(out: Folder, result: Result) -> None:
     """Last of all: what was read, by which versions, and what came of it."""
+    window, verdict, known = result.window, result.verdict, result.known
     content = {
         "v": VERSION,
         "window": {"name": window.name, "since_us": window.since, "until_us": window.until},
-        "versions": versions,
-        "inputs": landed.extent.as_json(),
-        "runs": [asdict(run) for run in judgement.runs],
-        "digests": sorted(judgement.catalog.digests),
+        "versions": result.record.versions,
+        "inputs": result.landed.extent.as_json(),
+        "runs": [asdict(run) for run in result.judgement.runs],
+        "digests": sorted(result.judgement.catalog.digests),
         "verdict": verdict.word,
         "sentence": verdict.sentence,
         "complete": verdict.complete,
@@ -124,15 +112,15 @@ def write_manifest(
                 "class": report.code,
                 "severity": CLASSES[report.code].severity,
                 "count": report.count,
-                "acknowledged": findings.acknowledged(report.code),
+                "acknowledged": result.findings.acknowledged(report.code),
                 "nodes": sorted(report.nodes),
                 "first_eid": report.first_eid,
                 "last_eid": report.last_eid,
                 "examples": report.examples,
             }
-            for report in findings.classes
+            for report in result.findings.classes
         ],
-        "balance": {**asdict(sheet), "difference": sheet.difference},
+        "balance": {**asdict(result.sheet), "difference": result.sheet.difference},
     }
     content["digest"] = blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
     out.write(MANIFEST, orjson.dumps(content, option=orjson.OPT_INDENT_2))

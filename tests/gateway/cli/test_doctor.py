@@ -85,8 +85,12 @@ def report_in(directory: Path, word: Word, sentence: str) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     landed = Landed(LocalFolder(directory / "landed"), Extent((), ()))
     judged: Any = SimpleNamespace(runs=[], catalog=SimpleNamespace(digests=()))
-    parts = Window(BEGINNING, END), landed, judged, Findings([], Counter()), Balance([], [], 0, 0)
-    write_manifest(LocalFolder(directory), *parts, Verdict(word, True, sentence), {})
+    result: Any = SimpleNamespace(
+        window=Window(BEGINNING, END), landed=landed, judgement=judged, findings=Findings([], Counter()),
+        sheet=Balance([], [], 0, 0), verdict=Verdict(word, True, sentence), known=(),
+        record=SimpleNamespace(versions={}),
+    )  # fmt: skip
+    write_manifest(LocalFolder(directory), result)
     return directory / MANIFEST
 
 
