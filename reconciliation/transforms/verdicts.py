@@ -110,18 +110,6 @@ def _found(condition: Column, code: str, place: Column, detail: Column | str, co
     )
 
 
-def _claim() -> Column:
-    return F.col("claim")
-
-
-def _event() -> Column:
-    return F.col("event")
-
-
-def _ended() -> Column:
-    return F.col("ended")
-
-
 def _claim_is(*words: str) -> Column:
     return F.coalesce(F.col("claim.what").isin(*words), F.lit(False))
 
@@ -133,10 +121,6 @@ def _is_here(place: Column) -> Column:
 def _is_as_claimed(fact: str) -> Column:
     same = [F.col(f"{fact}.{name}").eqNullSafe(F.col(f"claim.{name}")) for name in ("store", "durable", "eid")]
     return F.col(fact).isNotNull() & same[0] & same[1] & same[2]
-
-
-def _is_ended_as_claimed() -> Column:
-    return _is_as_claimed("ended")
 
 
 def _told_stored() -> Column:
@@ -160,11 +144,13 @@ def _left_over() -> Column:
 
 def _in_flight() -> Column:
     live = F.coalesce(F.col("state") == "live", F.lit(False))
-    return _found(F.col("event").isNotNull() & _left_over() & live, IN_FLIGHT, _event(), "stored, not answered yet")
+    return _found(
+        F.col("event").isNotNull() & _left_over() & live, IN_FLIGHT, F.col("event"), "stored, not answered yet"
+    )
 
 
 def _unproven() -> Column:
-    place = F.coalesce(_event(), _ended())
+    place = F.coalesce("event", "ended")
     why = (
         F.when(F.coalesce("torn", F.lit(0)) == 1, F.lit("outcome records of this run are missing"))
         .when(F.col("in_journal") == 1, F.lit("no outcome record of this run is there"))
@@ -172,18 +158,18 @@ def _unproven() -> Column:
             F.lit("no such run is known, neither by outcome records nor by the journal: find out who wrote this")
         )
     )
-    what = F.when(_event().isNotNull(), F.lit("events in the store; ")).otherwise(F.lit("ends in the journal; "))
+    what = F.when(F.col("event").isNotNull(), F.lit("events in the store; ")).otherwise(F.lit("ends in the journal; "))
     return _found(_is_doubtful() & place.isNotNull(), UNPROVEN, place, F.concat(what, why))
 
 
 def _unreadable_end() -> Column:
     detail = "told as done, and the journal could not be read so far"
-    return _found(_is_untold_end() & _is_pending_end(), UNPROVEN, _claim(), detail)
+    return _found(_is_untold_end() & _is_pending_end(), UNPROVEN, F.col("claim"), detail)
 
 
 def _lost_write() -> Column:
     lost = _claim_is(*STORED) & ~_is_in_place()
-    return _found(lost, "P1", _claim(), "answered stored; the store has no such event")
+    return _found(lost, "P1", F.col("claim"), "answered stored; the store has no such event")
 
 
 def _duplicate_writes() -> Column:
@@ -214,12 +200,12 @@ def _phantom_write() -> Column:
         .when(elsewhere, F.concat(F.lit("its publisher was told EID "), F.col("claim.eid").cast("string")))
         .otherwise(F.lit("the evidence of its run covers its seq, but has no publish outcome for it"))
     )
-    return _found(F.col("event").isNotNull() & (unknown | elsewhere), "P3", _event(), detail)
+    return _found(F.col("event").isNotNull() & (unknown | elsewhere), "P3", F.col("event"), detail)
 
 
 def _refused_but_stored() -> Column:
     return _found(
-        _claim_is("refused") & F.col("event").isNotNull(), "P4", _event(), "refused to the publisher, yet stored"
+        _claim_is("refused") & F.col("event").isNotNull(), "P4", F.col("event"), "refused to the publisher, yet stored"
     )
 
 
@@ -231,7 +217,7 @@ def _indeterminate() -> Column:
     fact = F.when(_claim_is("settle-unknown"), settled).otherwise(F.col("event").isNotNull() | settled)
     origin = F.when(unknown, F.lit("answer unknown")).otherwise(F.lit("left by a killed gateway"))
     detail = F.concat(origin, F.when(fact, F.lit(": found")).otherwise(F.lit(": not found")))
-    place = F.coalesce(_event(), _ended())
+    place = F.coalesce("event", "ended")
     node, durable, store, eid = (
         F.coalesce(place[name], f"claim.{name}") for name in ("node", "durable", "store", "eid")
     )
@@ -240,7 +226,7 @@ def _indeterminate() -> Column:
 
 
 def _is_untold_end() -> Column:
-    return _claim_is(*TERMINAL) & ~_is_ended_as_claimed()
+    return _claim_is(*TERMINAL) & ~_is_as_claimed("ended")
 
 
 def _is_pending_end() -> Column:
@@ -253,23 +239,22 @@ def _acknowledged_not_committed() -> Column:
     detail = F.concat(
         F.lit("the consumer's "), F.col("claim.what"), F.lit(" was answered done; the journal has no end of it")
     )
-    return _found(_is_untold_end() & ~_is_pending_end(), "A1", _claim(), detail)
+    return _found(_is_untold_end() & ~_is_pending_end(), "A1", F.col("claim"), detail)
 
 
 def _committed_not_acknowledged() -> Column:
     untold = F.col("claim").isNull() & F.col("covered") & ~_is_doubtful()
     otherwise = _told_stored() | _claim_is("other", "refused", "publish-unknown", *RETURNED)
-    elsewhere = _claim_is(*TERMINAL) & ~_is_ended_as_claimed()
     detail = F.when(F.col("claim").isNull(), F.lit("ended in the journal; no outcome record speaks of it")).otherwise(
         F.concat(F.lit("ended in the journal; its outcome record says: "), F.col("claim.what"))
     )
-    return _found(F.col("ended").isNotNull() & (untold | otherwise | elsewhere), "A2", _ended(), detail)
+    return _found(F.col("ended").isNotNull() & (untold | otherwise | _is_untold_end()), "A2", F.col("ended"), detail)
 
 
 def _other_operation() -> Column:
-    differs = _is_ended_as_claimed() & (F.col("ended.what") != F.concat(F.lit("journal "), "claim.what"))
+    differs = _is_as_claimed("ended") & (F.col("ended.what") != F.concat(F.lit("journal "), "claim.what"))
     detail = F.concat(F.lit("told "), "claim.what", F.lit(", in the "), "ended.what")
-    return _found(_claim_is(*TERMINAL) & differs, "A3", _claim(), detail)
+    return _found(_claim_is(*TERMINAL) & differs, "A3", F.col("claim"), detail)
 
 
 def _miscounted() -> Column:
@@ -280,17 +265,17 @@ def _miscounted() -> Column:
     )
     nowhere = F.concat(F.lit("told "), "claim.what", F.lit("; the journal has no return of it"))
     wrong = _claim_is(*RETURNED) & ~counted & ~_is_pending_end() & F.col("ended").isNull()
-    return _found(wrong, "A6", _claim(), F.coalesce(detail, nowhere))
+    return _found(wrong, "A6", F.col("claim"), F.coalesce(detail, nowhere))
 
 
 def _doubled_record() -> Column:
     detail = F.concat(F.col("claims").cast("string"), F.lit(" outcome records speak of this delivery"))
-    return _found(F.col("claims") > 1, "Q1", _claim(), detail, F.col("claims") - 1)
+    return _found(F.col("claims") > 1, "Q1", F.col("claim"), detail, F.col("claims") - 1)
 
 
 def _doubled_publish() -> Column:
     doubled = (F.col("claims") > 1) & _claim_is(*STORED, "trimmed")
-    return _found(doubled, DOUBLED, _claim(), "", F.col("claims") - 1)
+    return _found(doubled, DOUBLED, F.col("claim"), "", F.col("claims") - 1)
 
 
 def overwritten(findings: DataFrame) -> DataFrame:
