@@ -125,13 +125,11 @@ def _differing(answered: DataFrame, sums: DataFrame, nodes: DataFrame) -> DataFr
     ended = F.concat_ws(" ", F.lit("journal"), what)
     word = F.when(what.isin(*STORED), F.lit("event")).when(what.isin(*TERMINAL, *RETURNED), ended)
     of_journal = partials(sums, "ends")
-    counted = (F.col("operation") == "return") & (F.col("failed") == 1)
-    journalled = F.concat_ws(" ", F.lit("journal"), "operation", F.when(counted, F.lit("failed")))
     nothing = F.lit(None).cast("string")
     sides = [
         _side(answered.withColumn("word", word), F.when(F.col("word") != "event", F.col("durable")), is_claim=True),
         _side(_foreign_named(sums, nodes).withColumn("word", F.lit("event")), nothing, is_claim=False),
-        _side(of_journal.withColumn("word", journalled), F.col("durable"), is_claim=False),
+        _side(of_journal.withColumn("word", claims.journalled()), F.col("durable"), is_claim=False),
     ]
     pairs = _sides_compared(
         reduce(DataFrame.unionByName, sides), "is_claim", "run", "block", "store", "durable", "word"

@@ -22,8 +22,8 @@ _PLACE = ("seq", "store", "eid")
 _END = ("seq", "store", "durable", "eid")
 
 
-def block_of(seq: str) -> Column:
-    return F.shiftright(F.col(seq), BITS).alias("block")
+def block_of(number: str) -> Column:
+    return F.shiftright(number, BITS).alias("block")
 
 
 def suspects(accounts: DataFrame, runs: DataFrame) -> DataFrame:

@@ -24,8 +24,6 @@ QUEUE = "queue"
 FOREIGN = "foreign"
 """Stands for the run of an event whose key no gateway wrote; followed by its store, so that EIDs do not meet."""
 
-COLUMNS = ("run", "seq", "what", "node", "durable", "store", "eid", "at", "link", "container", "rule")
-
 
 def claims(deliveries: DataFrame, nodes: DataFrame, hidden: DataFrame | None) -> DataFrame:
     """`deliveries` have `then_failed`, what the rule says of a failed attempt. `nodes`: the stores that something was
@@ -104,31 +102,19 @@ def unseen(claims: DataFrame) -> DataFrame:
 def stored_events(events: DataFrame) -> DataFrame:
     """Published ones: a copy has no publisher, and is counted against the journal instead."""
     foreign = F.concat_ws(" ", F.lit(FOREIGN), "store")
-    run = F.coalesce("run", foreign)
-    seq = F.when(F.col("run").isNull(), F.col("eid")).otherwise(F.col("seq"))
-    return _account(events.where(~F.col("copy") & ~F.col("native")), run, seq, F.lit("event"), F.lit(None))
+    run = F.coalesce("run", foreign).alias("run")
+    seq = F.when(F.col("run").isNull(), F.col("eid")).otherwise(F.col("seq")).alias("seq")
+    published = events.where(~F.col("copy") & ~F.col("native"))
+    return published.select(run, seq, F.lit("event").alias("what"), "node", "store", "eid", "at")
 
 
 def ended(settled: DataFrame) -> DataFrame:
     """What the journal says of deliveries: ends, and returns with their count."""
-    journalled = settled.where(F.col("seq").isNotNull())
+    of_deliveries = settled.where(F.col("seq").isNotNull())
+    return of_deliveries.select("run", "seq", journalled().alias("what"), "node", "durable", "store", "eid", "at")
+
+
+def journalled() -> Column:
+    """The journal's word for an end, or for a return with its count."""
     counted = (F.col("operation") == "return") & (F.col("failed") == 1)
-    what = F.concat_ws(" ", F.lit("journal"), "operation", F.when(counted, F.lit("failed")))
-    return _account(journalled, F.col("run"), F.col("seq"), what, F.col("durable"))
-
-
-def _account(rows: DataFrame, run: Column, seq: Column, what: Column, durable: Column) -> DataFrame:
-    nothing = F.lit(None).cast("string")
-    return rows.select(
-        run.alias("run"),
-        seq.alias("seq"),
-        what.alias("what"),
-        "node",
-        durable.cast("string").alias("durable"),
-        "store",
-        "eid",
-        "at",
-        nothing.alias("link"),
-        nothing.alias("container"),
-        nothing.alias("rule"),
-    )
+    return F.concat_ws(" ", F.lit("journal"), "operation", F.when(counted, F.lit("failed")))

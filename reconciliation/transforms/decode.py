@@ -181,12 +181,16 @@ def mentions(records: DataFrame, begun: DataFrame | None) -> DataFrame:
     if begun is not None:
         spoken_of = spoken_of.join(F.broadcast(begun), ["store", "durable"], "left")
         at = F.when(F.coalesce(F.col("offset") < F.col("journal"), F.lit(True)), at)
+    return spoken_of.groupBy("store", "durable").agg(*mentioned(at))
+
+
+def mentioned(at: Column) -> list[Column]:
     is_end = F.col("operation") == "delete"
-    return spoken_of.groupBy("store", "durable").agg(
+    return [
         F.max("node").alias("node"),
         F.max(F.when(~is_end, at)).alias("last"),
         F.max(F.when(is_end, at)).alias("ended"),
-    )
+    ]
 
 
 def spoken_of_stores(records: DataFrame) -> DataFrame:

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.model.tally import TERMINAL
-from reconciliation.transforms.blocks import BITS
+from reconciliation.transforms.blocks import BITS, block_of
 from reconciliation.transforms.finding_rows import findings
 
 _PLACE = ("store", "durable", "block")
@@ -48,20 +48,16 @@ class Ends:
     whole: bool
 
 
-def _block() -> Column:
-    return F.shiftright("eid", BITS).alias("block")
-
-
 def blocks_of(rows: DataFrame) -> DataFrame:
     """(store, block) of the EIDs that rows name."""
-    return rows.select("store", _block()).distinct()
+    return rows.select("store", block_of("eid")).distinct()
 
 
 def event_blocks(events: DataFrame, beginnings: DataFrame) -> DataFrame:
     """`beginnings`: where in the journal each run began; of a block `began` is that of the run that stored last."""
     return (
         events.join(F.broadcast(beginnings), "run", "left")
-        .groupBy("store", _block())
+        .groupBy("store", block_of("eid"))
         .agg(
             F.count("*").alias("events"),
             F.bit_xor(F.xxhash64("eid")).alias("events_xor"),
@@ -72,16 +68,12 @@ def event_blocks(events: DataFrame, beginnings: DataFrame) -> DataFrame:
 
 def end_blocks(ends: DataFrame) -> DataFrame:
     """What the journal ended one by one, by (store, durable, block)."""
-    return ends.groupBy("store", "durable", _block()).agg(*_ended())
-
-
-def _ended() -> list[Column]:
-    return [
+    return ends.groupBy("store", "durable", block_of("eid")).agg(
         F.count("*").alias("ends"),
         F.bit_xor(F.xxhash64("eid")).alias("ends_xor"),
         F.min("offset").alias("first_end"),
         *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()),
-    ]
+    )
 
 
 def durable_blocks(
@@ -139,7 +131,7 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
     """One row per (store, durable, EID) of suspect blocks with its `fate`."""
     nothing = F.lit(None).cast("bigint")
     suspect = blocks.where(F.col("kind") == "suspect").select("store", "durable", "block")
-    stored = events.select("store", "node", "eid", "at", "run", "seq").withColumn("block", _block())
+    stored = events.select("store", "node", "eid", "at", "run", "seq").withColumn("block", block_of("eid"))
     entitled = stored.join(suspect, ["store", "block"], "inner").select(
         "store",
         "durable",
@@ -152,7 +144,7 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
         F.lit(None).cast("string").alias("op"),
         nothing.alias("offset"),
     )
-    ends = ended_by.each.withColumn("block", _block()).join(suspect, [*_PLACE], "left_semi")
+    ends = ended_by.each.withColumn("block", block_of("eid")).join(suspect, [*_PLACE], "left_semi")
     ended = ends.select(
         "store",
         "durable",

@@ -306,5 +306,6 @@ def accounts(
         older = stored.where(~F.col("judged") & ~F.col("copy") & ~F.col("native"))
         stored = stored.where("judged")
         ended = bases.with_judged(settled, tables.runs, None, since).where("judged")
-    together = outcomes.unionByName(claims.stored_events(stored)).unionByName(claims.ended(ended))
+    together = outcomes.unionByName(claims.stored_events(stored), allowMissingColumns=True)
+    together = together.unionByName(claims.ended(ended), allowMissingColumns=True)
     return Accounts(groups, outcomes, events, standing, settled, copies.recorded(settled), together, older)

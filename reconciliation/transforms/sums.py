@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from reconciliation.model import schemas
 from reconciliation.model.window import BEGINNING, END
 from reconciliation.transforms import decode, durables, runs, send_order, tallies
-from reconciliation.transforms.blocks import BITS, SIZE, block_of
+from reconciliation.transforms.blocks import SIZE, block_of
 
 _SPAN = (F.min, "offset_first"), (F.max, "offset_last")
 
@@ -89,7 +89,7 @@ def _end_blocks(settled: DataFrame) -> DataFrame:
     """The same, and what the realm ended by itself, by block of EIDs; returns beside ends."""
     returned = (F.col("operation") == "return").alias("returned")
     ways = [F.count_if(F.col("operation") == operation).alias(name) for operation, name in durables.WAYS.items()]
-    return settled.groupBy("store", "durable", returned, F.shiftright("eid", BITS).alias("block")).agg(
+    return settled.groupBy("store", "durable", returned, block_of("eid")).agg(
         *_count("eid"), *_offsets(), F.max("eid").alias("eid_last"), *ways
     )
 
@@ -102,17 +102,8 @@ def _copied(settled: DataFrame) -> DataFrame:
 
 def _mentions(journal: DataFrame) -> DataFrame:
     """What the journal speaks of, and when."""
-    is_end = F.col("operation") == "delete"
-    return (
-        decode.spoken_of_stores(journal)
-        .groupBy("store", "durable")
-        .agg(
-            F.max("node").alias("node"),
-            F.max(F.when(~is_end, F.col("at"))).alias("last"),
-            F.max(F.when(is_end, F.col("at"))).alias("ended"),
-            *_offsets(),
-        )
-    )
+    spoken_of = decode.spoken_of_stores(journal).groupBy("store", "durable")
+    return spoken_of.agg(*decode.mentioned(F.col("at")), *_offsets())
 
 
 def _events(named: DataFrame) -> DataFrame:
@@ -124,7 +115,7 @@ def _events(named: DataFrame) -> DataFrame:
 
 def _event_blocks(named: DataFrame) -> DataFrame:
     """All of them by block of EIDs, and by run: it is not known yet where in the journal that began."""
-    keys = ("topic", "partition", "run", F.shiftright("eid", BITS).alias("block"))
+    keys = ("topic", "partition", "run", block_of("eid"))
     return named.groupBy(*keys).agg(*_count("eid"), *_offsets("eid"))
 
 
