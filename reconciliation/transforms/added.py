@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms import blocks, claims, durables, frames, send_order
 from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
+from reconciliation.transforms.copies import of_stores, sides_compared
 
 _PLACE = ("topic", "partition", "offset_first", "offset_last")
 
@@ -95,21 +96,7 @@ def copies(sums: DataFrame, nodes: DataFrame) -> DataFrame:
     """As `copies.compared` has them."""
     noted = partials(sums, "copied").select("store", "count", "xor", F.lit(True).alias("noted"))
     there = _of_stores(sums, "held", nodes).select("store", "count", "xor", F.lit(False).alias("noted"))
-    compared = _sides_compared(noted.unionByName(there), "noted", "store")
-    return compared.select("store", F.col("first_count").alias("recorded"), F.col("second_count").alias("held"), "same")
-
-
-def _sides_compared(rows: DataFrame, is_first: str, *keys: str) -> DataFrame:
-    """By `keys`: the counts of both sides, and whether they are the `same`. `is_first`: which side a row is of."""
-    first = F.col(is_first)
-    summed = rows.groupBy(*keys).agg(
-        F.sum(F.when(first, F.col("count")).otherwise(0)).alias("first_count"),
-        F.sum(F.when(first, F.lit(0)).otherwise(F.col("count"))).alias("second_count"),
-        F.bit_xor(F.when(first, F.col("xor"))).alias("first_xor"),
-        F.bit_xor(F.when(~first, F.col("xor"))).alias("second_xor"),
-    )
-    same_rows = F.col("first_xor").eqNullSafe(F.col("second_xor"))
-    return summed.withColumn("same", (F.col("first_count") == F.col("second_count")) & same_rows)
+    return of_stores(noted.unionByName(there))
 
 
 def doubtful_blocks(sums: DataFrame, runs: DataFrame, nodes: DataFrame, cells: DataFrame) -> DataFrame:
@@ -131,9 +118,7 @@ def _differing(answered: DataFrame, sums: DataFrame, nodes: DataFrame) -> DataFr
         _side(_foreign_named(sums, nodes).withColumn("word", F.lit("event")), nothing, is_claim=False),
         _side(of_journal.withColumn("word", claims.journalled()), F.col("durable"), is_claim=False),
     ]
-    pairs = _sides_compared(
-        reduce(DataFrame.unionByName, sides), "is_claim", "run", "block", "store", "durable", "word"
-    )
+    pairs = sides_compared(reduce(DataFrame.unionByName, sides), "is_claim", "run", "block", "store", "durable", "word")
     return pairs.where(~F.col("same")).select("run", "block")
 
 

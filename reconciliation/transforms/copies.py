@@ -31,15 +31,26 @@ def held(events: DataFrame) -> DataFrame:
 def compared(noted: DataFrame, there: DataFrame) -> DataFrame:
     """(store, recorded, held, same) for each store that has copies, or should have."""
     sides = noted.select(*KEY, F.lit(True).alias("noted")).unionByName(there.select(*KEY, F.lit(False).alias("noted")))
-    hashed, is_noted = F.xxhash64("from_store", "from_eid"), F.col("noted")
-    counted = sides.groupBy("store").agg(
-        F.count_if(is_noted).alias("recorded"),
-        F.count_if(~is_noted).alias("held"),
-        F.bit_xor(F.when(is_noted, hashed)).alias("recorded_xor"),
-        F.bit_xor(F.when(~is_noted, hashed)).alias("held_xor"),
+    return of_stores(sides.withColumns({"count": F.lit(1), "xor": F.xxhash64("from_store", "from_eid")}))
+
+
+def of_stores(sides: DataFrame) -> DataFrame:
+    """The same, of rows that are `noted` or there, each for so many (`count`, `xor`)."""
+    compared = sides_compared(sides, "noted", "store")
+    return compared.select("store", F.col("first_count").alias("recorded"), F.col("second_count").alias("held"), "same")
+
+
+def sides_compared(rows: DataFrame, is_first: str, *keys: str) -> DataFrame:
+    """By `keys`: the counts of both sides, and whether they are the `same`. `is_first`: which side a row is of."""
+    first = F.col(is_first)
+    summed = rows.groupBy(*keys).agg(
+        F.sum(F.when(first, F.col("count")).otherwise(0)).alias("first_count"),
+        F.sum(F.when(first, F.lit(0)).otherwise(F.col("count"))).alias("second_count"),
+        F.bit_xor(F.when(first, F.col("xor"))).alias("first_xor"),
+        F.bit_xor(F.when(~first, F.col("xor"))).alias("second_xor"),
     )
-    same = (F.col("recorded") == F.col("held")) & F.col("recorded_xor").eqNullSafe(F.col("held_xor"))
-    return counted.select("store", "recorded", "held", same.alias("same"))
+    same_rows = F.col("first_xor").eqNullSafe(F.col("second_xor"))
+    return summed.withColumn("same", (F.col("first_count") == F.col("second_count")) & same_rows)
 
 
 def differing(noted: DataFrame, there: DataFrame, stores: DataFrame) -> DataFrame:
