@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from reconciliation.jobs.evidence import Fates
 from reconciliation.model import schemas
 from reconciliation.model.acts import (
     Act,
@@ -31,8 +32,6 @@ from reconciliation.read.standing import Place, store_findings
 from reconciliation.transforms import decode, durables, given_again, own_acts, send_order
 from reconciliation.transforms.frames import Accounts, Small, local_table
 
-Counts = Mapping[tuple[int, str | None], Mapping[str, int]]
-
 
 def small_findings(
     catalog: Catalog,
@@ -40,7 +39,7 @@ def small_findings(
     prefix: str,
     acts: list[Act],
     commanded: Withdrawn,
-    counts: Counts,
+    counts: Fates,
     copied: Mapping[int, int],
     numberings: Iterable[Numbering],
 ) -> list[dict[str, Any]]:
@@ -82,7 +81,7 @@ def _limited(catalog: Catalog) -> dict[int, bool]:
     }
 
 
-def _capacities(catalog: Catalog, counts: Counts, copied: Mapping[int, int]) -> list[dict[str, Any]]:
+def _capacities(catalog: Catalog, counts: Fates, copied: Mapping[int, int]) -> list[dict[str, Any]]:
     """S4 for queues that honour their capacity and hold more messages. Copies are made whether there is room or not: a
     node that has some is not judged."""
     faults, held, stores = [], dict[str, int](), dict[str, int]()
@@ -132,7 +131,7 @@ def copies_compared(
 
 def row_findings(
     spark: SparkSession, accounts: Accounts, tables: Small, catalog: Catalog, acts: list[Act], folded: DataFrame,
-    counts: Counts,
+    counts: Fates,
 ) -> list[DataFrame]:  # fmt: skip
     """What Spark finds; empty when it is known already that there is nothing to look at."""
     parts = []

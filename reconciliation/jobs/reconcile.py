@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from reconciliation.jobs import by_sums, kept_sums, own_checks
 from reconciliation.jobs.by_sums import BySums
-from reconciliation.jobs.evidence import ByRows, Evidence
+from reconciliation.jobs.evidence import ByRows, Evidence, Fates
 from reconciliation.model import schemas
 from reconciliation.model.acts import Act, evicted_below, orders
 from reconciliation.model.folder import Folder
@@ -29,12 +29,6 @@ from reconciliation.read.landing import Landed
 from reconciliation.read.standing import Place, places, unseen_findings, vanished_durables
 from reconciliation.transforms import blocks, claims, durables, frames, tallies, verdicts
 
-Counts = dict[tuple[int, str | None], dict[str, int]]
-"""By (store, durable or None): fate -> events."""
-Trimmed = dict[tuple[int, str | None], dict[str, int]]
-"""The same, of what lies below its store's first kept EID."""
-Copies = dict[int, int]
-"""Store -> copies that it holds."""
 _READING = "reading outcome records and the journal"
 
 
@@ -49,17 +43,18 @@ class Base:
 
 @dataclass(slots=True)
 class Judgement:
-    """What the job found, but for the findings that Spark wrote below `written`. `unseen`: by store, publishes that
-    were answered stored and that could be compared with nothing. `native`: by store, events of plain producers.
-    `by_rows`: why partial aggregates could not tell it; empty: they did, or were not wanted."""
+    """What the job found, but for the findings that Spark wrote below `written`. `trimmed`: `counts` of what lies below
+    its store's first kept EID. `copies`: by store, how many it holds. `unseen`: by store, publishes that were answered
+    stored and that could be compared with nothing. `native`: by store, events of plain producers. `by_rows`: why
+    partial aggregates could not tell it; empty: they did, or were not wanted."""
 
     catalog: Catalog
     places: dict[int, Place]
     runs: list[Run]
     tallies: list[Tally]
-    counts: Counts
-    trimmed: Trimmed
-    copies: Copies
+    counts: Fates
+    trimmed: Fates
+    copies: dict[int, int]
     unseen: dict[int, int]
     native: dict[int, int]
     findings: list[dict[str, Any]]
@@ -132,7 +127,8 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
     since = None if oldest_us is None else min(oldest_us, young)  # a run that began after that has all of its evidence
     runs = runs_of(numberings, since, ended=catalog.ended, growing=extent.growing)
     gaps = gaps_of(numberings, catalog, extent, prefix, since)
-    findings = gaps.findings + evidence.holes(numberings, since) + _remarked(landed)
+    findings = gaps.findings + evidence.holes(numberings, since)
+    findings += [q1(None, 1, remark.at, remark.words) for remark in landed.remarks]
     findings += trimmed_young(numberings, young, catalog.outcomes_first)
     journal = extent.unread_of(f"{prefix}.journal")
     hidden = journal is not None and journal.why != GONE  # what a journal held that is gone, it holds no more
@@ -199,10 +195,6 @@ def _write(parts: list[DataFrame], target: Folder) -> None:
         findings.write.partitionBy("class").parquet(target.url, mode="append")
 
 
-def _remarked(landed: Landed) -> list[dict[str, Any]]:
-    return [q1(None, 1, remark.at, remark.words) for remark in landed.remarks]
-
-
 def _no_outcomes(
     held_events: bool, extent: Extent, prefix: str, numberings: Iterable[Numbering]
 ) -> list[dict[str, Any]]:
@@ -254,36 +246,32 @@ def _checked(catalog: Catalog, tally: Tally) -> Tally:
     return catalog.facts.checked(catalog.node_classes.checked(tally), None if node is None else node.kind)
 
 
-def _counts(counted: DataFrame) -> Counts:
-    counts: Counts = {}
+def _counts(counted: DataFrame) -> Fates:
+    counts: dict[tuple[int, str | None], dict[str, int]] = {}
     for row in counted.collect():
         counts.setdefault((row["store"], row["durable"]), {})[row["fate"]] = row["count"]
     return counts
 
 
-def _trimmed(accounts: frames.Accounts, tables: frames.Small, catalog: Catalog) -> Trimmed:
+def _trimmed(accounts: frames.Accounts, tables: frames.Small, catalog: Catalog) -> Fates:
     """What lies below the stores' first kept EIDs, as far as it is known."""
     if not any(catalog.first_kept.values()):
         return {}
-    counted: Trimmed = {}
-    for row in durables.trimmed(accounts.claims, _ends(accounts, tables), tables.durables).collect():
-        counted.setdefault((row["store"], row["durable"]), {})[row["fate"]] = row["count"]
-    return counted
+    return _counts(durables.trimmed(accounts.claims, _ends(accounts, tables), tables.durables))
 
 
 def _ends(accounts: frames.Accounts, tables: frames.Small) -> durables.Ends:
     return durables.Ends(accounts.terminals, tables.ranges, tables.withdrawn, tables.looked_at, tables.whole)
 
 
-def _suspects(spark: SparkSession, everything: DataFrame, tables: frames.Small) -> DataFrame | None:
-    """The blocks to look at row by row; None when all agree. Few, nearly always: then they are broadcast."""
-    suspects = blocks.suspects(everything, tables.runs).persist()
-    some = suspects.take(frames.LOCAL_ROWS_MAX + 1)
+def _some(spark: SparkSession, rows: DataFrame, ddl: str) -> DataFrame | None:
+    """None when there are none. Few, nearly always: then they are broadcast."""
+    some = rows.take(frames.LOCAL_ROWS_MAX + 1)
     if not some:
         return None
     if len(some) > frames.LOCAL_ROWS_MAX:
-        return suspects
-    return F.broadcast(frames.local_table(spark, [(row["run"], row["block"]) for row in some], schemas.BLOCKS))
+        return rows
+    return F.broadcast(frames.local_table(spark, [tuple(row) for row in some], ddl))
 
 
 def _deliveries(
@@ -291,7 +279,7 @@ def _deliveries(
 ) -> tuple[DataFrame | None, DataFrame | None]:
     """What is wrong with deliveries, and the blocks of EIDs of which an answer named one that holds another event now;
     None when all deliveries agree."""
-    suspects = _suspects(spark, everything, tables)
+    suspects = _some(spark, blocks.suspects(everything, tables.runs).persist(), schemas.BLOCKS)
     if suspects is None:
         return None, None
     suspicious = blocks.within(everything, suspects).persist()
@@ -301,12 +289,7 @@ def _deliveries(
         findings = verdicts.explained(findings, frames.local_table(spark, lost, schemas.LOST))
     summed = verdicts.summed(findings).unionByName(verdicts.missing_records(suspicious, tables.runs)).persist()
     places = summed.where((F.col("class") == "P1") & F.col("eid").isNotNull())
-    some = durables.blocks_of(places).take(frames.LOCAL_ROWS_MAX + 1)
-    if not some:
-        return summed, None
-    if len(some) > frames.LOCAL_ROWS_MAX:
-        return summed, durables.blocks_of(places)
-    return summed, frames.local_table(spark, [(row["store"], row["block"]) for row in some], schemas.PLACES)
+    return summed, _some(spark, durables.blocks_of(places), schemas.PLACES)
 
 
 def _findings(
@@ -314,7 +297,7 @@ def _findings(
     accounts: frames.Accounts,
     tables: frames.Small,
     folded: DataFrame,
-    counts: Counts,
+    counts: Fates,
     lossy: bool,
 ) -> list[DataFrame]:
     """Everything that is wrong with a delivery or an event; empty when it is known already that nothing is."""
