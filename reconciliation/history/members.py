@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from reconciliation.model.withdrawn import merged
+
 PARTS_MAX = 50
 """So many parts are kept of one finding; more of them are a digest."""
 MOST = 100_000
@@ -80,7 +82,7 @@ class Members:
         """Join ranges; where too many are left, go on with a sum."""
         if self._sum is not None:
             return
-        self._join()
+        self.eids = merged(self.eids)
         self._left = len(self.eids)
         if len(self.eids) + len(self.others) > MOST:
             eids, others = self.eids, self.others
@@ -101,15 +103,6 @@ class Members:
         self._shrink()
         if self._sum is not None:
             self.digest = f"sum {self._sum % 2**128:032x}"
-
-    def _join(self) -> None:
-        joined: list[tuple[int, int]] = []
-        for first, last in sorted(self.eids):
-            if joined and first <= joined[-1][1] + 1:
-                joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-            else:
-                joined.append((first, last))
-        self.eids = joined
 
     def parts(self) -> list[str]:
         """To keep."""
