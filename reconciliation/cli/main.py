@@ -18,7 +18,6 @@ from typing import TextIO
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from reconciliation.cli import history
 from reconciliation.cli.acknowledge import acknowledge, read_acknowledged
@@ -30,11 +29,10 @@ from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.cli.rounds import Rounds, Stopped, signals
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
-from reconciliation.model.folder import Folder, LocalFolder, named
+from reconciliation.model.folder import LocalFolder, named
 from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
 from reconciliation.model.spark_settings import Asked
-from reconciliation.model.window import Window
 from reconciliation.read import landing
 from reconciliation.report import latest, summary
 from reconciliation.report.latest import Latest
@@ -66,16 +64,14 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
                 directory = folder(place, session, scratch)
                 state = None if arguments.state is None else folder(named(arguments.state), session, scratch)
                 records = history_of(arguments, session, scratch)
-                if arguments.every is not None:
-                    task = Task(session, realm, window, directory, state, repeated=True, sums=arguments.sums)
+                repeated = arguments.every is not None
+                task = Task(session, realm, window, directory, state, repeated, arguments.sums)
+                if repeated:
                     return _go_on(
                         task, arguments, lambda: Earlier(records, True, read_acknowledged(file, directory)), out
                     )
                 acknowledged = read_acknowledged(file, directory) if known is None else known
-                earlier = Earlier(records, arguments.since_last, acknowledged)
-                return run(
-                    session, realm, extent, window, directory, out, state=state, earlier=earlier, sums=arguments.sums
-                )
+                return run(task, extent, out, Earlier(records, arguments.since_last, acknowledged))
             finally:
                 spark.stop(session)
     except (SettingsError, SourceError, SetupError, OSError) as error:
@@ -119,27 +115,14 @@ def jars_of(realm: Realm, directory: Path | None) -> list[Path]:
     return [] if realm.kind != "kafka" or spark.is_loaded(connector.CLASS) else connector.jars_in(directory)
 
 
-def run(
-    session: SparkSession,
-    realm: Realm,
-    extent: Extent,
-    window: Window,
-    directory: Folder,
-    out: TextIO,
-    now_us: int | None = None,
-    state: Folder | None = None,
-    earlier: Earlier = ALONE,
-    sums: bool = False,
-) -> int:
-    """With a session that is there: land, judge, report. `now_us`: another time than it is. `state`: where an earlier
-    reconciliation has left how far it came, and this one does. `sums`: see `Task`."""
+def run(task: Task, extent: Extent, out: TextIO, earlier: Earlier = ALONE, now_us: int | None = None) -> int:
+    """With a session that is there: land, judge, report. `now_us`: another time than it is."""
     now = time.time_ns() // 1000 if now_us is None else now_us
-    task = Task(session, realm, window, directory, state, sums=sums)
-    with Progress(SparkWork(session), "reconcile", STEPS) as progress:
+    with Progress(SparkWork(task.session), "reconcile", STEPS) as progress:
         result = judged(task, extent, earlier, now, progress)
-        latest.write(directory, Latest(result.record, realm.prefix))
+        latest.write(task.directory, Latest(result.record, task.realm.prefix))
         out.write(summary.since_last(result) if earlier.since_last else summary.write(result))
-        out.write(f"\nPage: {directory / 'index.html'}\n")
+        out.write(f"\nPage: {task.directory / 'index.html'}\n")
         progress.end("done")
     if earlier.since_last:
         return ANOMALIES if result.since.is_news else CLEAN

@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from reconciliation.cli import main as commands
+from reconciliation.cli.judging import Task
 from reconciliation.model import connector, spark
 from reconciliation.model.folder import Folder, LocalFolder
 from reconciliation.model.settings import Realm
@@ -68,7 +69,8 @@ def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
         kept = LocalFolder(state) if isinstance(state, Path) else state
         out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
         extent = landing.extent_of(realm)
-        code = commands.run(session, realm, extent, window or Window(), LocalFolder(out), text, now_us, kept, sums=sums)
+        task = Task(session, realm, window or Window(), LocalFolder(out), kept, sums=sums)
+        code = commands.run(task, extent, text, now_us=now_us)
         session.catalog.clearCache()
         return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)
 

@@ -16,7 +16,7 @@ from mappings import load_tables
 from native_backend.log.open import open_embedded
 from reconciliation.cli import main as commands
 from reconciliation.cli import what_if
-from reconciliation.cli.judging import STEPS
+from reconciliation.cli.judging import STEPS, Task
 from reconciliation.cli.progress import Progress, SparkWork, Work, Worker
 from reconciliation.model.errors import SourceError
 from reconciliation.model.folder import LocalFolder
@@ -125,7 +125,7 @@ def test_a_run_names_its_steps_in_order(
     with_records(tmp_path / "realm")
     realm = Realm("embedded", "um", path=tmp_path / "realm")
     folder = LocalFolder(tmp_path / "out")
-    commands.run(session, realm, landing.extent_of(realm), Window(), folder, io.StringIO())
+    commands.run(Task(session, realm, Window(), folder), landing.extent_of(realm), io.StringIO())
     output = capsys.readouterr().err
     assert re.findall(rf"s  (\d) of {STEPS}  ", output) == [str(number) for number in range(1, STEPS + 1)]
     assert output.splitlines()[-1].endswith(" s  done")

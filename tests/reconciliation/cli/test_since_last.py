@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from native_backend.log.open import open_embedded
 from reconciliation.cli import main as commands
 from reconciliation.cli.acknowledge import read_acknowledged
-from reconciliation.cli.judging import Earlier
+from reconciliation.cli.judging import Earlier, Task
 from reconciliation.history import kept
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.settings import Realm
@@ -44,7 +44,7 @@ def test_only_what_is_new_is_named(session: SparkSession, tmp_path: Path) -> Non
         out.remove("landed")
         text, entries = io.StringIO(), read_acknowledged(None, out)
         extent = landing.extent_of(realm)
-        code = commands.run(session, realm, extent, Window(), out, text, earlier=Earlier(None, True, entries))
+        code = commands.run(Task(session, realm, Window(), out), extent, text, Earlier(None, True, entries))
         session.catalog.clearCache()
         return code, text.getvalue()
 
