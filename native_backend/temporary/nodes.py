@@ -78,10 +78,7 @@ class TemporaryNodes:
     def _made(self, topic: Topic | LogError, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
         if isinstance(topic, LogError):
             self._failed(owner, topic)
-        else:
-            self._record(topic, name, kind, subject, owner)
-
-    def _record(self, topic: Topic, name: str, kind: NodeKind, subject: Subject, owner: object) -> None:
+            return
         context, store = self._context, store_id(topic.id)
         if store in self._metadata.stores:  # one of 10^12
             self._topics.drop(topic.name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
+from dataclasses import replace
 from hashlib import blake2b
 from importlib.abc import InspectLoader
 from typing import Any
@@ -65,7 +66,7 @@ def _made(spark: SparkSession, landed: Landed, chain: Chain, link: Link, wanted:
     """The folder of a link's sums. `wanted`: what its mark has to say; where it does not, they are made now."""
 
     def of_link(kind: Kind) -> DataFrame:
-        return frames.link_records(spark, landed, chain, link, kind)
+        return frames.of_links(spark, replace(chain, links=(link,)), landed.extent, kind)
 
     own = chain.folder / f"link={link.name}"
     content = own.read(COMPLETE) or b""

@@ -119,7 +119,8 @@ def land(
     before = in_force(realm, extent, directory)
     name = f"{1 if before is None else before.count + 1:06d}-{uuid4().hex[:8]}"
     links, own = directory / _LINKS, directory / _LINKS / f"{_LINK}{name}"
-    hindered = next((topic for kind in EVIDENCE if _is_gone(extent, topic := f"{realm.prefix}.{kind}")), None)
+    topics = (f"{realm.prefix}.{kind}" for kind in EVIDENCE)
+    hindered = next((topic for topic in topics if extent.range_of(topic) is None), None)
     if hindered is not None:
         landed = _whole(realm, extent, spark, own, before, note, _UNREAD.format(hindered))
         return Increment(landed, directory, name, before)
@@ -155,10 +156,6 @@ def in_force(realm: Realm, extent: Extent, directory: Folder) -> State | None:
             where = f"{directory}/{_LINKS}/{_LINK}{link.name}"
             raise SettingsError(f"{where} has not the files any more that its state names: name another directory")
     return state
-
-
-def _is_gone(extent: Extent, topic: str) -> bool:
-    return extent.range_of(topic) is None
 
 
 def _whole(

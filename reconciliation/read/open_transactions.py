@@ -17,7 +17,8 @@ def why_open(admin: Any, place: TopicPartition, stable_end: int) -> str:
     try:
         producers = admin.describe_producers([place])[place].active_producers
     except KafkaError as error:
-        return f"not readable yet, a transaction is open ({_untold(error)}); {WHAT_TO_DO}"
+        why = f"Kafka does not tell whose: {type(error).__name__}"
+        return f"not readable yet, a transaction is open ({why}); {WHAT_TO_DO}"
     open_ = [producer for producer in producers if producer.current_transaction_start_offset >= 0]
     first = min(open_, key=lambda producer: int(producer.current_transaction_start_offset), default=None)
     if first is None:
@@ -40,7 +41,3 @@ def _of(admin: Any, producer: int) -> tuple[str, int]:
         return f", transactional id {names[0]}", began_ms
     except KafkaError:
         return "", 0
-
-
-def _untold(error: KafkaError) -> str:
-    return f"Kafka does not tell whose: {type(error).__name__}"

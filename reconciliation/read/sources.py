@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -41,7 +40,8 @@ def land_kafka(
     try:
         _landed(records, prefix).write.partitionBy("kind").parquet(target, mode="overwrite")
     except PySparkException as error:
-        raise SourceError(f"Spark could not read Kafka at {bootstrap}: {_first_line(error)}") from error
+        first_line = str(error).strip().splitlines()[0]
+        raise SourceError(f"Spark could not read Kafka at {bootstrap}: {first_line}") from error
 
 
 def _landed(records: DataFrame, prefix: str) -> DataFrame:
@@ -118,7 +118,3 @@ def java_settings(client: Mapping[str, str]) -> dict[str, str]:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _first_line(error: Any) -> str:
-    return str(error).strip().splitlines()[0]

@@ -50,16 +50,11 @@ def _empty(spark: SparkSession, columns: StructType) -> DataFrame:
 
 def landed_records(spark: SparkSession, landed: Landed, kind: Kind) -> DataFrame:
     if landed.chain is not None and kind in CHAINED:
-        return _of_links(spark, landed.chain, landed.extent, kind)
+        return of_links(spark, landed.chain, landed.extent, kind)
     files = landed.files(kind)
     if files is None:
         return local_table(spark, [], schemas.RECORD_DDL)
     return spark.read.schema(schemas.RECORD_DDL).parquet(files.url)
-
-
-def link_records(spark: SparkSession, landed: Landed, chain: Chain, link: Link, kind: Kind) -> DataFrame:
-    """What one link has landed."""
-    return _of_links(spark, replace(chain, links=(link,)), landed.extent, kind)
 
 
 def records_at(spark: SparkSession, landed: Landed, chain: Chain, kind: Kind, stretches: Stretches) -> DataFrame:
@@ -69,7 +64,7 @@ def records_at(spark: SparkSession, landed: Landed, chain: Chain, kind: Kind, st
     links = tuple(link for link in chain.links if any(_meets(link, *row) for row in rows))
     if not links:
         return local_table(spark, [], schemas.RECORD_DDL)
-    records = _of_links(spark, replace(chain, links=links), landed.extent, kind)
+    records = of_links(spark, replace(chain, links=links), landed.extent, kind)
     near = records.where(F.col("offset").between(min(row[2] for row in rows), max(row[3] for row in rows)))
     within = F.broadcast(local_table(spark, rows, schemas.STRETCHES))
     same = (F.col("topic") == F.col("of_topic")) & (F.col("partition") == F.col("of_partition"))
@@ -83,7 +78,7 @@ def _meets(link: Link, topic: str, partition: int, first: int, last: int) -> boo
     )
 
 
-def _of_links(spark: SparkSession, chain: Chain, extent: Extent, kind: Kind) -> DataFrame:
+def of_links(spark: SparkSession, chain: Chain, extent: Extent, kind: Kind) -> DataFrame:
     """What each link has landed, as far as it counts: not what was read anew since, nor what the store has no more."""
     firsts = {(span.topic, span.partition): span.first for span in extent.ranges}
     rows: list[tuple[str | int | None, ...]] = [
