@@ -176,6 +176,17 @@ class Transacted:
 
 TopicPartition = tuple[str, int]
 Completion = Appended | Transacted
+Taken = tuple[list[int], list[bytes], list["bytes | None"]]
+"""Offsets, values and keys."""
+Positions = dict[TopicPartition, tuple[int, str]]
+"""Offsets of a group, each with its metadata text."""
+METADATA_CHARACTERS_MAX = 4000
+
+
+def check_metadata(positions: Positions) -> None:
+    """Raises `LogError`."""
+    if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
+        raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
 
 
 class Reader(Protocol):
@@ -188,8 +199,8 @@ class Reader(Protocol):
         """The offset that `read` continues from."""
         ...
 
-    def read(self, count_max: int) -> tuple[list[int], list[bytes], list[bytes | None]] | Failure | None:
-        """Offsets, values and keys of the next 1..count_max records that are already here; None if there are none at
+    def read(self, count_max: int) -> Taken | Failure | None:
+        """The next 1..count_max records that are already here; None if there are none at
         the moment. Tombstones and records with a null value are passed over. `retention` where nothing can come: the
         partition begins above the position, or ends below it."""
         ...
@@ -265,11 +276,11 @@ class Control(Protocol):
         """Delete records below `before`."""
         ...
 
-    def project(self, group: str, positions: dict[tuple[str, int], tuple[int, str]], deadline_s: float = 10.0) -> None:
-        """Commit group offsets with metadata text (at most 4,000 characters), plainly."""
+    def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
+        """Commit group offsets with metadata text (at most METADATA_CHARACTERS_MAX characters), plainly."""
         ...
 
-    def projected(self, group: str, deadline_s: float = 10.0) -> dict[tuple[str, int], tuple[int, str]]:
+    def projected(self, group: str, deadline_s: float = 10.0) -> Positions:
         """The stored offsets of a group; empty when there are none."""
         ...
 

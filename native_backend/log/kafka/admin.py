@@ -24,9 +24,8 @@ from native_backend.log.access_lists import AccessLists
 from native_backend.log.kafka.acl import topic_access_lists
 from native_backend.log.kafka.causes import CLOSED, control_code, control_failure_of, is_of_the_client, is_retriable
 from native_backend.log.kafka.inspecting import inspect
-from native_backend.log.kafka.offsets import Positions
 from native_backend.log.kafka.settings import Config
-from native_backend.log.port import Failure, Inspection, LogError, Topic, TopicSpec
+from native_backend.log.port import Failure, Inspection, LogError, Positions, Topic, TopicSpec
 from native_backend.log.retry import Retries
 
 T = TypeVar("T")

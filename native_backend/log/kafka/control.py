@@ -15,9 +15,9 @@ from native_backend.log.kafka.admin import AdminCalls
 from native_backend.log.kafka.batches import BatchSizes
 from native_backend.log.kafka.claims import Claims
 from native_backend.log.kafka.login_errors import LoginErrors
-from native_backend.log.kafka.offsets import GroupOffsets, Positions
+from native_backend.log.kafka.offsets import GroupOffsets
 from native_backend.log.kafka.ranges import RangeReader, SyncProducer
-from native_backend.log.port import Records
+from native_backend.log.port import Positions, Records
 from native_backend.log.retry import Retries
 
 

@@ -15,11 +15,9 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from confluent_kafka.admin import AdminClient
 
 from native_backend.log.kafka.causes import CLOSED, failure_in, is_retriable, unsent
-from native_backend.log.port import Failure, LogError
+from native_backend.log.port import Failure, LogError, Positions, check_metadata
 from native_backend.log.retry import Retries
 
-Positions = dict[tuple[str, int], tuple[int, str]]
-METADATA_CHARACTERS_MAX = 4000
 _LEAST_S = 0.1
 _NEVER_S = 300.0
 """What librdkafka is given for a call: more than its own requests take to fail (`socket.timeout.ms`). A call whose time
@@ -38,8 +36,7 @@ class GroupOffsets:
 
     def alter(self, group: str, positions: Positions, deadline_s: float) -> None:
         """Raises `LogError`. Blocks. What was given up may still come to be."""
-        if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
-            raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
+        check_metadata(positions)
         offsets = [TopicPartition(*place, offset, metadata) for place, (offset, metadata) in positions.items()]
         deadline = time.monotonic() + deadline_s
         try:

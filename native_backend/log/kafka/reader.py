@@ -15,10 +15,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from native_backend.log.kafka.causes import failure_in, failure_of, is_retriable
 from native_backend.log.kafka.settings import Config
 from native_backend.log.kafka.watch import TopicWatcher, WatchedTopic
-from native_backend.log.port import Failure
+from native_backend.log.port import Failure, Taken
 from native_backend.log.record_headers import headed
-
-Taken = tuple[list[int], list[bytes], list["bytes | None"]]
 
 
 def key_of(message: Message) -> bytes | None:

@@ -6,12 +6,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from native_backend.log.access_lists import AccessLists
-from native_backend.log.port import Failure, Inspection, LogError, Records, Topic, TopicPartition, TopicSpec
+from native_backend.log.port import Failure, Inspection, LogError, Positions, Records, Topic, TopicSpec, check_metadata
 from native_backend.log.simulated.disk import Disk, Partition
 from native_backend.log.simulated.faults import Faults, happens
-
-Positions = dict[TopicPartition, tuple[int, str]]
-METADATA_CHARACTERS_MAX = 4000
 
 
 class SimulatedControl:
@@ -105,8 +102,7 @@ class SimulatedControl:
 
     def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
         self._may_fail()
-        if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
-            raise LogError(Failure("too-large", "the metadata"))
+        check_metadata(positions)
         for topic, partition in positions:
             self._partition(topic, partition)
         self._disk.groups.setdefault(group, {}).update(positions)

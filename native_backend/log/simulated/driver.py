@@ -29,9 +29,7 @@ from native_backend.log.simulated.disk import TRANSACTION_TIMEOUT_MS, Disk, Open
 from native_backend.log.simulated.faults import NONE, Faults, happens
 from native_backend.log.simulated.reader import SimulatedReader
 
-Positions = dict[TopicPartition, tuple[int, str]]
 RECORD_BYTES_MAX = 16 << 20
-METADATA_CHARACTERS_MAX = 4000
 
 
 class SimulatedLog:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from native_backend.log.port import Failure
+from native_backend.log.port import Failure, Taken
 from native_backend.log.simulated.disk import Partition
-
-Taken = tuple[list[int], list[bytes], list["bytes | None"]]
 
 
 class SimulatedReader:

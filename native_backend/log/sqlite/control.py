@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from native_backend.log import port
 from native_backend.log.access_lists import AccessLists
-from native_backend.log.port import Failure, Inspection, LogError, Records, Topic, TopicSpec, Write
+from native_backend.log.port import Failure, Inspection, LogError, Positions, Records, Topic, TopicSpec, Write
 from native_backend.log.sqlite.columns import decode
 from native_backend.log.sqlite.commit import Committer, failure_of
 from native_backend.log.sqlite.plan import Transaction
 from native_backend.log.sqlite.reader import ROWS
 from native_backend.log.sqlite.schema import begin
-
-Positions = dict[tuple[str, int], tuple[int, str]]
-METADATA_CHARACTERS_MAX = 4000
 
 
 class SqliteControl:
@@ -141,8 +139,7 @@ class SqliteControl:
             connection.execute("DELETE FROM batches WHERE partition = ? AND first + count <= ?", (id_, kept))
 
     def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
-        if any(len(metadata) > METADATA_CHARACTERS_MAX for _, metadata in positions.values()):
-            raise LogError(Failure("too-large", f"metadata of more than {METADATA_CHARACTERS_MAX} characters"))
+        port.check_metadata(positions)
         with self._write(deadline_s) as connection:
             for topic, number in positions:
                 _partition(connection, topic, number)

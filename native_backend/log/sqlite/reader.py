@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from native_backend.log.port import Failure
+from native_backend.log.port import Failure, Taken
 from native_backend.log.sqlite.catalog import Catalog
 from native_backend.log.sqlite.columns import decode
 from native_backend.log.sqlite.commit import failure_of
@@ -17,8 +17,6 @@ ROWS = """
 SELECT first, count, at_ms, data FROM batches WHERE partition = ?1 AND first >=
   coalesce((SELECT max(first) FROM batches WHERE partition = ?1 AND first <= ?2), ?2) ORDER BY first
 """
-
-Taken = tuple[list[int], list[bytes], list["bytes | None"]]
 
 
 class SqliteReader:

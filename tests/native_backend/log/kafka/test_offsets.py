@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from native_backend.log.kafka.offsets import METADATA_CHARACTERS_MAX, GroupOffsets
-from native_backend.log.port import LogError
+from native_backend.log.kafka.offsets import GroupOffsets
+from native_backend.log.port import METADATA_CHARACTERS_MAX, LogError
 from native_backend.log.retry import Retries
 
 NEVER = object()
