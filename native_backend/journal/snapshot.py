@@ -15,7 +15,7 @@ Errors: `UnknownVersion`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -56,18 +56,6 @@ class Recovered:
     snapshot: int = 0  # what `journal` was in the snapshot
     keys: tuple[bytes, ...] = ()  # of every record that the state topic has of it, older and torn sets included
     deleted: bool = False  # the journal has its end, its metadata is still there
-
-
-@dataclass(slots=True)
-class _Set:
-    """The parts of one snapshot that were found."""
-
-    parts: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def is_complete(self) -> bool:
-        any_part = next(iter(self.parts.values()))
-        return len(self.parts) == int(any_part.get("parts", 1))
 
 
 def state_topic(prefix: str) -> str:
@@ -119,21 +107,22 @@ def newest_sets(
 ) -> Iterator[tuple[Key, list[dict[str, Any]], tuple[bytes, ...]]]:
     """Of every durable the parts of its newest complete set, and the keys of all its records. `records`: those that
     are kept, in the order of their offsets. Newest is what names the highest journal offset; of equals, the last."""
-    sets: dict[Key, dict[object, _Set]] = {}
+    sets: dict[Key, dict[object, dict[int, dict[str, Any]]]] = {}
     keys: dict[Key, list[bytes]] = {}
     for key, record in records:
         store, durable, *_ = orjson.loads(key)
         if record["v"] not in VERSIONS:
             known = " and ".join(map(str, VERSIONS))
             raise UnknownVersion(f"the state of {durable!r} has version {record['v']}; this release knows {known}")
-        snapshot = sets.setdefault((store, durable), {}).setdefault(record.get("set"), _Set())
-        snapshot.parts[record.get("part", 0)] = record
+        snapshot = sets.setdefault((store, durable), {}).setdefault(record.get("set"), {})
+        snapshot[record.get("part", 0)] = record
         keys.setdefault((store, durable), []).append(key)
     for pair, found_sets in sets.items():
         newest: list[dict[str, Any]] = []
-        for complete_set in found_sets.values():
-            parts = [complete_set.parts[part] for part in sorted(complete_set.parts)]
-            if complete_set.is_complete and (not newest or parts[0]["journal"] >= newest[0]["journal"]):
+        for snapshot in found_sets.values():
+            parts = [snapshot[part] for part in sorted(snapshot)]
+            is_complete = len(parts) == int(parts[0].get("parts", 1))
+            if is_complete and (not newest or parts[0]["journal"] >= newest[0]["journal"]):
                 newest = parts
         yield pair, newest, tuple(keys[pair])
 
