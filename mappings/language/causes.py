@@ -77,11 +77,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {  # moment -> cause -> answer
 # No peer hears of it: what is certainly not done is asked for again (what settles waits for room, too; a commit does
 # not: its peer can do it again); what may be done is looked up, and answered as it is (what is fenced too: Kafka says
 # so also of a transaction that took too long); what is kept no more is passed over.
-_JOURNAL = {
-    "unavailable": "asked-again",
-    "indeterminate": "looked-up",
-    "fenced": "looked-up",
-}
+_JOURNAL = {"unavailable": "asked-again", "indeterminate": "looked-up", "fenced": "looked-up"}
 _READ = dict.fromkeys(
     ("too-large", "invalid", "capacity-reached", "indeterminate", "unavailable", "unexpected"), "asked-again"
 )

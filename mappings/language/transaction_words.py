@@ -91,17 +91,8 @@ COORDINATE = TableWords(
 COMMITTED = TableWords(
     "committed",
     {"answer": ("done", *_COMMIT_FAILURES, "indeterminate"), "rejected": LISTED},
-    {
-        "outcome": Word(("none", "accepted", "rejected")),
-        "settle": SETTLES,
-        "condition": CONDITION,
-        "class": CLASS,
-    },
-    (
-        accepted_when("only what is done is accepted", "done"),
-        listed_only("rejected"),
-        *CLASS_LAWS,
-    ),
+    {"outcome": Word(("none", "accepted", "rejected")), "settle": SETTLES, "condition": CONDITION, "class": CLASS},
+    (accepted_when("only what is done is accepted", "done"), listed_only("rejected"), *CLASS_LAWS),
     of_node=False,
 )
 

@@ -148,14 +148,7 @@ DEFAULT = TableWords(
 SETTLE = TableWords(
     "settle",
     {
-        "state": (
-            "sent-settled",
-            "too-large",
-            *_STATES,
-            "received",
-            *_TRANSACTIONAL,
-            "unknown",
-        ),
+        "state": ("sent-settled", "too-large", *_STATES, "received", *_TRANSACTIONAL, "unknown"),
         "already_settled": NO_YES,
         "subscription": ("queue", "plain", "durable", "browse"),
         "source_durability": DURABILITY,
@@ -227,12 +220,7 @@ SETTLED = TableWords(
         "answer": ("done", "access-denied", "not-found", "unexpected", "indeterminate"),
         "peer_settled": NO_YES,
     },
-    {
-        "outcome": Word(("asked", "none", "rejected")),
-        "settle": SETTLES,
-        "condition": CONDITION,
-        "class": CLASS,
-    },
+    {"outcome": Word(("asked", "none", "rejected")), "settle": SETTLES, "condition": CONDITION, "class": CLASS},
     (
         Law(
             "the requested outcome is given only when it is done",
@@ -290,14 +278,7 @@ FAULT = TableWords(
         )
     },
     {"scope": Word(("link", "session", "connection", "message")), "condition": Word(CONDITIONS)},
-    (
-        Law(
-            "only a message can be turned away by itself",
-            {"scope": ("message",)},
-            {},
-            {"fault": _OF_MESSAGES},
-        ),
-    ),
+    (Law("only a message can be turned away by itself", {"scope": ("message",)}, {}, {"fault": _OF_MESSAGES}),),
     of_node=False,
 )
 

@@ -19,13 +19,7 @@ from mappings.language.yaml_lines import Node, Problem
 
 Setting = str | int | bool
 SECRETS: Final = frozenset(
-    {
-        "sasl.oauthbearer.client.secret",
-        "sasl.password",
-        "ssl.key.password",
-        "ssl.key.pem",
-        "ssl.keystore.password",
-    }
+    {"sasl.oauthbearer.client.secret", "sasl.password", "ssl.key.password", "ssl.key.pem", "ssl.keystore.password"}
 )
 _WRITE = "write {file: PATH} or {env: NAME}"
 _NONE: Final[Mapping[str, Setting]] = {}

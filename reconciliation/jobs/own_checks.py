@@ -13,14 +13,7 @@ from pyspark.sql import functions as F
 
 from reconciliation.jobs.evidence import Fates
 from reconciliation.model import schemas
-from reconciliation.model.acts import (
-    Act,
-    laid_to_commands,
-    places,
-    without_command,
-    without_delivery,
-    without_room,
-)
+from reconciliation.model.acts import Act, laid_to_commands, places, without_command, without_delivery, without_room
 from reconciliation.model.ranges import Extent
 from reconciliation.model.runs import Numbering, q1
 from reconciliation.model.withdrawn import Withdrawn

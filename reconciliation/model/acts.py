@@ -13,12 +13,7 @@ from reconciliation.model.withdrawn import Ordered
 
 _IN_ONE_STORE = ("purge", "seek", "move", "resend")
 _PLACED = ("purge", "seek", "truncated", "delete")
-BY_COMMAND = {
-    "purge": ("purge",),
-    "seek": ("seek",),
-    "move": ("move", "resend"),
-    "delete": ("delete", "delete-node"),
-}
+BY_COMMAND = {"purge": ("purge",), "seek": ("seek",), "move": ("move", "resend"), "delete": ("delete", "delete-node")}
 """Operation of the journal -> what a command asks for."""
 
 

@@ -59,11 +59,7 @@ class AdminCalls:
     def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
         configs = {spec.name: COMPACTED if spec.compacted else KEPT for spec in specs}
         wanted: dict[str, dict[str, Any]] = {
-            spec.name: {
-                "num_partitions": spec.partitions,
-                "replication_factor": -1,
-                "configs": configs[spec.name],
-            }
+            spec.name: {"num_partitions": spec.partitions, "replication_factor": -1, "configs": configs[spec.name]}
             for spec in specs
         }
 

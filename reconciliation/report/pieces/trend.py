@@ -14,10 +14,7 @@ from reconciliation.report.trend import Step
 
 SHOWN = 10
 """So many rows; the bars are of three times as many."""
-COMMANDS = (
-    "realmgate reconcile --history --out DIR",
-    "realmgate reconcile --config FILE --out DIR --since-last",
-)
+COMMANDS = ("realmgate reconcile --history --out DIR", "realmgate reconcile --config FILE --out DIR --since-last")
 _COLOURS = {"clean": "good", "clean but for acknowledged": "warn"}
 
 
