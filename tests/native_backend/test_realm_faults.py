@@ -80,9 +80,7 @@ def test_a_refused_transaction_is_answered_and_its_events_stay_outstanding(simul
     assert realm.consumer(node).receive(1) == eids[3:]
 
 
-def test_closing_names_what_the_log_did_not_answer(
-    simulated: SimulatedWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_closing_names_what_the_log_did_not_answer(simulated: SimulatedWorld, caplog: pytest.LogCaptureFixture) -> None:
     realm = RealmProcess(simulated, "u").open()
     log = realm.log
     assert isinstance(log, SimulatedLog)
