@@ -38,7 +38,7 @@ demo: setup ## the whole path once, explained (REALM=embedded or kafka)
 test: prerequisites-test check ## check, then the gate: real Kafka, Spark, foreign clients; under 12 minutes (PYTEST=args)
 	@$(BIN)/python -m $(if $(PYTEST),pytest $(PYTEST),tests.lanes gate)
 
-test-long: prerequisites-long setup ## the rest of the suite: more clients, all contracts on Kafka, torture; half an hour
+test-long: prerequisites-long setup ## the rest of the suite: more clients, all contracts on Kafka, torture; an hour
 	@$(BIN)/python -m tests.lanes long
 
 test-all: prerequisites-long check ## both

@@ -1,0 +1,1 @@
+"""What judging a large realm costs, beside DuckDB on the same records."""
