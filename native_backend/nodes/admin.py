@@ -78,15 +78,18 @@ def create_node(
     clock: Clock,
     properties: Properties = DEFAULT,
     topic: str | None = None,
+    known: Metadata | None = None,
 ) -> Node:
     """The node of that name; created if there is none, with these properties, on a topic of its own or on `topic`,
     which it adopts. Of two creators the first record wins for both. A node that exists keeps its properties:
-    `set_properties` changes them."""
+    `set_properties` changes them. `known`: what the caller has read of the realm's metadata, for itself alone; it is
+    read on."""
     if not name or kind not in KINDS:
         raise NodeError(f"a node needs a name and a kind ({' or '.join(KINDS)}): {name!r}, {kind!r}")
     check_properties(properties, name)
     log.control.create_topics([TopicSpec(realm_topic(prefix), compacted=True)])
-    metadata = realm_metadata(log, prefix)
+    metadata = Metadata() if known is None else known
+    metadata.fold(read_tail(log, realm_topic(prefix), metadata.position))
     existing = metadata.nodes.get(name)
     if existing is not None:
         return _of_kind(existing, kind)

@@ -69,8 +69,10 @@ class SqliteControl:
             return {name: Topic(name, id_, partitions) for name, id_, partitions in rows}
 
     def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
-        topics = self.topics("", deadline_s)
-        return {name: topics[name] for name in names if name in topics}
+        with self._read(deadline_s) as connection:
+            one = "SELECT name, id, partitions FROM topics WHERE name = ?"
+            rows = [row for name in names for row in connection.execute(one, (name,))]
+        return {name: Topic(name, id_, partitions) for name, id_, partitions in rows}
 
     def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
         of_topic = "partition IN (SELECT id FROM partitions WHERE topic = ?)"

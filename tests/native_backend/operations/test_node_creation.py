@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from native_backend.log.port import Failure, LogError, Topic, TopicSpec
+from native_backend.log.port import Failure, LogError, Records, Topic, TopicSpec
 from native_backend.nodes.answers import NodeFound
 from native_backend.nodes.words import NodeKind
 from tests.kit.realm.inside import context_of
@@ -23,6 +23,13 @@ class CreatingControl(OtherControl):
         super().__init__(log.control)
         self.topics: list[str] = []
         self.failure: Exception | None = None
+        self.reads: list[int] = []
+
+    def read_range(self, topic: str, partition: int, start: int, count_max: int, deadline_s: float = 10.0) -> Records:
+        if topic == "u.realm":
+            self.reads.append(start)
+        records: Records = self._control.read_range(topic, partition, start, count_max, deadline_s)
+        return records
 
     def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
         self.topics += [spec.name for spec in specs if ".node." in spec.name]
@@ -40,10 +47,10 @@ class Creating:
         self.control = CreatingControl(self.process.log)
         answer_control(self.process, self.control)
 
-    def create(self, count: int, kind: NodeKind = "queue") -> list[object]:
+    def create(self, count: int, kind: NodeKind = "queue", name: str = "orders") -> list[object]:
         owners = [object() for _ in range(count)]
         for owner in owners:
-            self.process.realm.create_node("orders", kind, owner)
+            self.process.realm.create_node(name, kind, owner)
         return owners
 
     def answers(self, owners: list[object]) -> set[tuple[str, str, bool]]:
@@ -61,6 +68,16 @@ def realm() -> Creating:
 def test_all_that_want_a_node_share_its_creation(realm: Creating) -> None:
     assert realm.answers(realm.create(160)) == {("ready", "", True)}
     assert len(realm.control.topics) == 1
+
+
+def test_a_creation_reads_no_metadata_that_an_earlier_one_has_read(realm: Creating) -> None:
+    assert realm.answers(realm.create(1)) == {("ready", "", True)}
+    end = realm.process.log.control.bounds("u.realm", 0)[1]
+    realm.control.reads.clear()
+    for name in ("letters", "prices", "orders"):
+        assert realm.answers(realm.create(1, name=name)) == {("ready", "", True)}
+    assert min(realm.control.reads) >= end
+    assert len(realm.control.topics) == 3
 
 
 def test_one_that_wants_another_kind_is_answered_by_itself(realm: Creating) -> None:

@@ -18,6 +18,7 @@ STEPS = 50
 SEEDS = range(*(int(number) for number in os.environ.get("SEEDS", "0 6").split()))
 
 
+@pytest.mark.timeout(1500)  # of five reconciliations: each takes a minute beside others
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_history_is_judged_by_sums(
     request: pytest.FixtureRequest, tmp_path: Path, reconcile: Reconcile, seed: int
