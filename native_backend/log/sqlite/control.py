@@ -70,8 +70,8 @@ class SqliteControl:
 
     def find_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> dict[str, Topic]:
         with self._read(deadline_s) as connection:
-            one = "SELECT name, id, partitions FROM topics WHERE name = ?"
-            rows = [row for name in names for row in connection.execute(one, (name,))]
+            named = "SELECT name, id, partitions FROM topics WHERE name = ?"
+            rows = [row for name in names for row in connection.execute(named, (name,))]
         return {name: Topic(name, id_, partitions) for name, id_, partitions in rows}
 
     def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
