@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,7 @@ def test_who_may_not_write_reads_it_as_it_is(tmp_path: Path) -> None:
         connection.executescript(f"DROP TRIGGER compact; {EARLIER}")
         connection.execute("BEGIN IMMEDIATE")  # as a gateway of the earlier release that writes
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(schema, "connect", lambda directory: sqlite3.connect(directory / schema.FILE, timeout=0.0))
+            patch.setattr(schema, "connect", partial(schema.connect, busy_s=0.0))
             schema.create(tmp_path)
         connection.execute("ROLLBACK")
     with closing(open_embedded(tmp_path)) as log:
