@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any
 
 import orjson
 
-from bench.report import keep
+from bench.report import show
 from mappings import Decision, load_tables
 from native_backend.log.open import open_embedded
 from native_backend.log.port import Append, Appended, Log, TopicSpec, Transacted, Write
@@ -168,37 +169,65 @@ class Realm:
 
     def reconciled(self, out: str, state: str = "", *, sums: bool = False) -> dict[str, float | str]:
         """Seconds, processor seconds, the verdict, and how it was judged."""
-        command = [sys.executable, "-m", "reconciliation", "--config", str(self.directory / "realmgate.yaml"), "--out",
-                   str(self.directory / out)]  # fmt: skip
-        command += ["--state", str(self.directory / state)] if state else []
-        command += ["--sums"] if sums else []
-        began = time.monotonic()
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            watch = threading.Thread(target=_watch, args=(process, used := dict[int, float]()))
-            watch.start()
-            output, errors = process.communicate()
-            ended = time.monotonic()
-            watch.join()
-        assert process.returncode == 0, output + errors
-        manifest = json.loads((self.directory / out / "manifest.json").read_bytes())
-        steps = [line for line in errors.splitlines() if " of 6  " in line or line.endswith("done")]
+        more = ["--state", str(self.directory / state)] if state else []
+        more += ["--sums"] if sums else []
+        done = Reconciliation(self.directory, out, *more)
+        steps = [line for line in done.lines if " of 6  " in line or line.endswith("done")]
         sys.stderr.write("\n".join([out, *steps, ""]))
-        figures = {"s": round(ended - began, 1), "cpu_s": round(sum(used.values()), 1), "verdict": manifest["verdict"]}
-        return figures | ({"judged": output[output.index("Judged from") :].splitlines()[0]} if sums else {})
+        figures: dict[str, float | str] = {
+            "s": round(done.s, 1),
+            "cpu_s": round(done.cpu_s, 1),
+            "verdict": done.verdict,
+        }
+        return figures | ({"judged": done.output[done.output.index("Judged from") :].splitlines()[0]} if sums else {})
 
     def octets(self, state: str) -> int:
         return sum(file.stat().st_size for file in (self.directory / state / "links").rglob("*.parquet"))
 
 
-def _watch(process: subprocess.Popen[str], used: dict[int, float]) -> None:
-    """Its processor seconds and those of its JVM, which no parent waits for."""
-    while process.poll() is None:
-        tree = {process.pid}
-        for _ in range(3):
-            tree |= {int(child) for pid in tree for child in _children(pid)}
-        for pid in tree:
-            used[pid] = max(used.get(pid, 0.0), used_s(pid))
-        time.sleep(_LOOK_S)
+class Reconciliation:
+    """Of the realm of a directory, as a process of its own, to its end. `lines`: what it wrote on stderr; `heard` is
+    called with each of them and the processor seconds until then."""
+
+    def __init__(
+        self, directory: Path, out: str, *more: str, heard: Callable[[str, float], object] = lambda *_: None
+    ) -> None:
+        self._used: dict[int, float] = {}
+        self.lines: list[str] = []
+        config = str(directory / "realmgate.yaml")
+        command = [sys.executable, "-m", "reconciliation", "--config", config, "--out", str(directory / out), *more]
+        began = time.monotonic()
+        with (
+            tempfile.TemporaryFile("w+") as printed,
+            subprocess.Popen(command, stdout=printed, stderr=subprocess.PIPE, text=True) as process,
+        ):
+            assert process.stderr is not None
+            watch = threading.Thread(target=self._watch, args=(process,))
+            watch.start()
+            for line in process.stderr:
+                self.lines.append(line.rstrip())
+                heard(line, self.cpu_s)
+            process.wait()
+            self.s = time.monotonic() - began
+            watch.join()
+            printed.seek(0)
+            self.output = printed.read()
+        assert process.returncode == 0, "\n".join([self.output, *self.lines])
+        self.verdict: str = json.loads((directory / out / "manifest.json").read_bytes())["verdict"]
+
+    @property
+    def cpu_s(self) -> float:
+        """Of the process and of its JVM, which no parent waits for."""
+        return sum([*self._used.values()])
+
+    def _watch(self, process: subprocess.Popen[str]) -> None:
+        while process.poll() is None:
+            tree = {process.pid}
+            for _ in range(3):
+                tree |= {int(child) for pid in tree for child in _children(pid)}
+            for pid in tree:
+                self._used[pid] = max(self._used.get(pid, 0.0), used_s(pid))
+            time.sleep(_LOOK_S)
 
 
 def _children(pid: int) -> list[str]:
@@ -236,10 +265,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bench-increments-") as directory:
         figures = measured(Path(directory), arguments.outcomes, arguments.days)
     report = {"outcomes_a_day": arguments.outcomes, "days": arguments.days, **figures}
-    if arguments.record:
-        keep(started, "increments", report)
-    json.dump(report, sys.stdout, indent=1)
-    print()
+    show(started, "increments", report, is_kept=arguments.record)
     return 0
 
 

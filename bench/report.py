@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -100,6 +101,13 @@ def keep(started: str, name: str, result: dict[str, Any]) -> Path:
     path = RESULTS / f"{started}-{at}-{name}.json"
     path.write_text(json.dumps({"started": started, "commit": at, **result}, indent=1) + "\n")
     return path
+
+
+def show(started: str, name: str, result: dict[str, Any], *, is_kept: bool) -> None:
+    """As JSON on stdout, and, where it `is_kept`, in results."""
+    if is_kept:
+        keep(started, name, result)
+    sys.stdout.write(json.dumps(result, indent=1) + "\n")
 
 
 def versions() -> dict[str, str]:

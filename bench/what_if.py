@@ -10,8 +10,6 @@ decision; `--record` writes results/DATE-COMMIT-what-if.json. Required: 100 M de
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,7 +21,7 @@ import orjson
 from pyspark.sql import SparkSession
 
 from bench.machine import Machine
-from bench.report import keep
+from bench.report import show
 from mappings import Decision, load_tables
 from reconciliation.model import spark
 from reconciliation.model.folder import LocalFolder
@@ -143,10 +141,7 @@ def main() -> int:
         **figures,
     }
     report["required_s"] = REQUIRED_S if count >= REQUIRED_COUNT else None
-    if arguments.record:
-        keep(started, "what-if", report)
-    json.dump(report, sys.stdout, indent=1)
-    print()
+    show(started, "what-if", report, is_kept=arguments.record)
     return 0
 
 

@@ -3,7 +3,7 @@
     python -m bench.judging [--outcomes 10000000] [--days 10] [--record]
 
 The realm is that of `bench.increments`, on this machine: `--days` runs of a gateway, deliveries in turns of 256 on
-twenty queues. `realmgate reconcile` is a process of its own; its steps say when the records are landed and when they
+twenty queues. The reconciliation is a process of its own; its steps say when the records are landed and when they
 are judged. DuckDB is asked the same of the same Parquet (`by_duckdb.py`) where it is installed:
 `.venv/bin/python -m pip install duckdb`. Seconds, and processor seconds of all processes. `--record` writes
 results/DATE-COMMIT-judging.json. Required on two idle cores: 10 M outcomes judged in 15 s and 100 M in 40 s, 0.6 M a
@@ -18,20 +18,16 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from bench.increments import Realm
-from bench.report import keep
-from tests.kit.processes.gateway import REALMGATE
-from tests.kit.wire.clients import used_s
+from bench.increments import Realm, Reconciliation
+from bench.report import show
 
 JUDGED_S: Final = {10_000_000: 15.0, 100_000_000: 40.0}
 LANDED_A_SECOND, OF_DUCKDB = 600_000, 6.0
-_LOOK_S: Final = 0.2
 _LAND, _JUDGE, _END = "1 of 6  ", "2 of 6  ", "done"
 
 
@@ -43,6 +39,7 @@ class Steps:
 
     def read(self, line: str, used_s: float) -> None:
         """`reconcile:  12.3 s  2 of 6  reading ...`; others say what remains of a step."""
+        sys.stderr.write(line)
         for step in (_LAND, _JUDGE, _END):
             if f" s  {step}" in line:
                 self._at[step] = (float(line.split(":")[1].split()[0]), used_s)
@@ -60,52 +57,21 @@ class Steps:
         return {"s": round(ended_s - began_s, 1), "cpu_s": round(ended_cpu_s - began_cpu_s, 1)}
 
 
-class Reconciliation:
-    """`realmgate reconcile` on a directory's realm."""
-
-    def __init__(self, directory: Path) -> None:
-        self.steps = Steps()
-        self._used: dict[int, float] = {}
-        config, out = directory / "realmgate.yaml", directory / "out"
-        command = [str(REALMGATE), "reconcile", "--config", str(config), "--out", str(out)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stderr is not None and process.stdout is not None
-            watch = threading.Thread(target=self._watch, args=(process,))
-            watch.start()
-            for line in process.stderr:
-                sys.stderr.write(line)
-                self.steps.read(line, sum(self._used.values()))
-            output = process.stdout.read()
-        watch.join()
-        assert process.returncode == 0, output
-        self.verdict = json.loads((out / "manifest.json").read_bytes())["verdict"]
-        self.landed = next(out.rglob("extent.json")).parent
-
-    def _watch(self, process: subprocess.Popen[str]) -> None:
-        while process.poll() is None:
-            tree = {process.pid}
-            for _ in range(3):
-                tree |= {child for pid in tree for child in _children(pid)}
-            for pid in tree:
-                self._used[pid] = max(self._used.get(pid, 0.0), used_s(pid))
-            time.sleep(_LOOK_S)
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
-    except OSError:
-        return []
-
-
 def measured(directory: Path, outcomes: int, days: int) -> dict[str, Any]:
     with closing(Realm(directory / "realm")) as realm:
         for day in range(days):
             realm.add_day(outcomes // days)
             sys.stderr.write(f"written: {day + 1} of {days} days\n")
-    done = Reconciliation(directory / "realm")
-    landing, judging = done.steps.landing, done.steps.judging
-    report = {"verdict": done.verdict, "landing": landing, "judging": judging, "duckdb": _by_duckdb(done.landed)}
+    steps = Steps()
+    done = Reconciliation(realm.directory, "out", heard=steps.read)
+    landing, judging = steps.landing, steps.judging
+    landed = next((realm.directory / "out").rglob("extent.json")).parent
+    report: dict[str, Any] = {
+        "verdict": done.verdict,
+        "landing": landing,
+        "judging": judging,
+        "duckdb": _by_duckdb(landed),
+    }
     report["landed_a_second"] = round(outcomes / landing["s"])
     if "in_all" in report["duckdb"]:
         report["of_duckdb"] = round(judging["cpu_s"] / report["duckdb"]["in_all"]["cpu_s"], 1)
@@ -131,10 +97,7 @@ def main() -> int:
         report = {"outcomes": arguments.outcomes, **measured(Path(directory), arguments.outcomes, arguments.days)}
     report["required"] = {"judged_s": JUDGED_S.get(arguments.outcomes), "landed_a_second": LANDED_A_SECOND,
                           "of_duckdb": OF_DUCKDB}  # fmt: skip
-    if arguments.record:
-        keep(started, "judging", report)
-    json.dump(report, sys.stdout, indent=1)
-    print()
+    show(started, "judging", report, is_kept=arguments.record)
     return 0
 
 
