@@ -12,9 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from native_backend.log import port
 from native_backend.log.access_lists import AccessLists
-from native_backend.log.port import Failure, Inspection, LogError, Positions, Records, Topic, TopicSpec, Write
+from native_backend.log.port import (
+    Failure,
+    Inspection,
+    LogError,
+    Positions,
+    Records,
+    Topic,
+    TopicSpec,
+    Write,
+    check_metadata,
+)
 from native_backend.log.sqlite.columns import decode
 from native_backend.log.sqlite.commit import Committer, failure_of
 from native_backend.log.sqlite.plan import Transaction
@@ -141,7 +150,7 @@ class SqliteControl:
             connection.execute("DELETE FROM batches WHERE partition = ? AND first + count <= ?", (id_, kept))
 
     def project(self, group: str, positions: Positions, deadline_s: float = 10.0) -> None:
-        port.check_metadata(positions)
+        check_metadata(positions)
         with self._write(deadline_s) as connection:
             for topic, number in positions:
                 _partition(connection, topic, number)
