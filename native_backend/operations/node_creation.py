@@ -40,6 +40,8 @@ class NodeCreations:
                 return warned(context.log, node)
             except LogError:
                 raise
+            except NodeError as refusal:
+                return refusal
             except Exception as fault:
                 self._known = Metadata()
                 return fault

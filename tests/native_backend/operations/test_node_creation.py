@@ -74,6 +74,7 @@ def test_a_creation_reads_no_metadata_that_an_earlier_one_has_read(realm: Creati
     assert realm.answers(realm.create(1)) == {("ready", "", True)}
     end = realm.process.log.control.bounds("u.realm", 0)[1]
     realm.control.reads.clear()
+    assert realm.answers(realm.create(1, "channel")) == {("unexpected", "node-not-made", False)}, "of another kind"
     for name in ("letters", "prices", "orders"):
         assert realm.answers(realm.create(1, name=name)) == {("ready", "", True)}
     assert min(realm.control.reads) >= end
