@@ -18,7 +18,7 @@ from native_backend.nodes.durable_terms import EXCLUSIVE
 from native_backend.subscriptions.subscription import SubscriptionLost
 from tests.kit.realm.fixtures import bodies
 from tests.kit.realm.inside import context_of
-from tests.kit.realm.realm_process import RealmProcess
+from tests.kit.realm.realm_process import Consumer, RealmProcess
 from tests.kit.realm.worlds import SimulatedWorld
 
 # -- only where the log can be told to fail
@@ -29,12 +29,26 @@ def simulated() -> Iterator[SimulatedWorld]:
     yield SimulatedWorld("simulated", seed=7)
 
 
+def log_of(realm: RealmProcess) -> SimulatedLog:
+    assert isinstance(realm.log, SimulatedLog)
+    return realm.log
+
+
+def holding(world: SimulatedWorld) -> tuple[RealmProcess, SimulatedLog, Consumer, list[int]]:
+    """A realm with a queue `orders`, and a consumer that holds its four events."""
+    realm = RealmProcess(world, "u").open()
+    node = realm.create("orders")
+    eids = realm.publish(node, bodies(4))
+    consumer = realm.consumer(node)
+    consumer.receive(4)
+    return realm, log_of(realm), consumer, eids
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_transaction_of_unknown_result_is_resolved_before_any_answer(seed: int) -> None:
     world = SimulatedWorld("simulated", seed=seed)
     realm = RealmProcess(world, "u").open()
-    log = realm.log
-    assert isinstance(log, SimulatedLog)
+    log = log_of(realm)
     node = realm.create("orders")
     eids = realm.publish(node, bodies(200))
     consumer = realm.consumer(node)
@@ -55,13 +69,7 @@ def test_a_transaction_of_unknown_result_is_resolved_before_any_answer(seed: int
 
 
 def test_a_refused_transaction_is_answered_and_its_events_stay_outstanding(simulated: SimulatedWorld) -> None:
-    realm = RealmProcess(simulated, "u").open()
-    log = realm.log
-    assert isinstance(log, SimulatedLog)
-    node = realm.create("orders")
-    eids = realm.publish(node, bodies(4))
-    consumer = realm.consumer(node)
-    consumer.receive(4)
+    realm, log, consumer, eids = holding(simulated)
     for refusal, answer in (("refused", "access-denied"), ("unexpected", "unexpected"), ("not-found", "not-found")):
         log.faults = Faults(refuse=1.0, refusals=(refusal,))  # type: ignore[arg-type]
         assert consumer.settle("acknowledge", eids[:2]) == answer
@@ -77,17 +85,11 @@ def test_a_refused_transaction_is_answered_and_its_events_stay_outstanding(simul
     assert realm.settled(owner) == "done"
     assert [record["n"] for _, record in tail(log, "u.journal", 0)] == [1, 2, 3]
     consumer.subscription.close()
-    assert realm.consumer(node).receive(1) == eids[3:]
+    assert realm.consumer(realm.create("orders")).receive(1) == eids[3:]
 
 
 def test_closing_names_what_the_log_did_not_answer(simulated: SimulatedWorld, caplog: pytest.LogCaptureFixture) -> None:
-    realm = RealmProcess(simulated, "u").open()
-    log = realm.log
-    assert isinstance(log, SimulatedLog)
-    node = realm.create("orders")
-    eids = realm.publish(node, bodies(4))
-    consumer = realm.consumer(node)
-    consumer.receive(4)
+    realm, log, consumer, eids = holding(simulated)
     log.faults = Faults(refuse=1.0, refusals=("unavailable",))
     for eid in eids[:2]:
         consumer.start("acknowledge", [eid])
@@ -95,9 +97,7 @@ def test_closing_names_what_the_log_did_not_answer(simulated: SimulatedWorld, ca
     assert "closing with 2 settlements of unknown result" in caplog.text
     later = RealmProcess(simulated, "v").open()
     keeper: Any = SimpleNamespace(keys=lambda: ("news", "", 0), restore=lambda _: None)
-    log = later.log
-    assert isinstance(log, SimulatedLog)
-    log.faults = Faults(refuse=1.0, refusals=("unavailable",))
+    log_of(later).faults = Faults(refuse=1.0, refusals=("unavailable",))
     act = Settlement(keeper, None, "filtered", False, False, "selector", [], 0, None)
     context_of(later.realm).journal.add(act)
     caplog.clear()
@@ -106,13 +106,7 @@ def test_closing_names_what_the_log_did_not_answer(simulated: SimulatedWorld, ca
 
 
 def test_a_rival_that_took_over_during_an_unknown_result_is_not_robbed(simulated: SimulatedWorld) -> None:
-    realm = RealmProcess(simulated, "u").open()
-    log = realm.log
-    assert isinstance(log, SimulatedLog)
-    node = realm.create("orders")
-    eids = realm.publish(node, bodies(4))
-    consumer = realm.consumer(node)
-    consumer.receive(4)
+    realm, log, consumer, eids = holding(simulated)
     log.faults = Faults(unknown_commit=1.0, control=1.0)  # unknown, and cannot be asked
     owner = consumer.start("acknowledge", eids[:1])
     for _ in range(300):
@@ -137,8 +131,7 @@ def test_a_rival_that_took_over_during_an_unknown_result_is_not_robbed(simulated
 )
 def test_a_publish_that_fails_is_answered_by_its_cause(simulated: SimulatedWorld, cause: str, answer: str) -> None:
     realm = RealmProcess(simulated, "u").open()
-    log = realm.log
-    assert isinstance(log, SimulatedLog)
+    log = log_of(realm)
     node = realm.create("orders")
     log.faults = Faults(refuse=1.0, refusals=(cause,))  # type: ignore[arg-type]
     realm.realm.publish(node, [b"k"] * 3, bodies(3), "mine")
@@ -156,8 +149,7 @@ def test_a_publish_that_fails_is_answered_by_its_cause(simulated: SimulatedWorld
 
 def test_a_log_that_cannot_be_asked_at_an_attach_is_unavailable_and_then_is_there(simulated: SimulatedWorld) -> None:
     realm = RealmProcess(simulated, "u").open()
-    log = realm.log
-    assert isinstance(log, SimulatedLog)
+    log = log_of(realm)
     node = realm.create("news", "channel")
     log.faults = Faults(control=1.0)
     lookup, durable = object(), object()
