@@ -70,12 +70,6 @@ def expect(row: Row, **wanted: Any) -> None:
     assert {key: row[key] for key in wanted} == wanted, row
 
 
-def printed(watch: Watch, *command: str) -> str:
-    code, words, complaints = realmgate(*command, "--gateway", watch.url)
-    assert code == 0, complaints
-    return words
-
-
 @pytest.mark.parametrize("kind", ["embedded", "kafka"])
 def test_a_misspelt_queue_and_a_full_one_are_found(new_gateway: StartGateway, kind: str) -> None:
     gateway = new_gateway(kind, admin=ADMIN, nodes={})
@@ -108,7 +102,7 @@ def test_a_misspelt_queue_and_a_full_one_are_found(new_gateway: StartGateway, ki
     [row] = errors_of(watch, node="oders")
     assert row["text"] == "oders: there is no node of this name"
     assert "did you mean orders?" in row["remedy"]
-    shown = printed(watch, "errors", "--since", "10m", "--node", "oders")
+    shown = watch.command("errors", "--since", "10m", "--node", "oders")
     [remedy] = [at for at, line in enumerate(shown.splitlines()) if "did you mean orders?" in line]
     assert "refuse-an-unknown-node" in shown.splitlines()[remedy - 1], "below its row"
     assert "attach.refuse-an-unknown-node" in shown and "shop" in shown and "small" not in shown
@@ -122,7 +116,7 @@ def test_a_wrong_password_is_found_with_its_user(gateway: GatewayProcess) -> Non
     expect(row, fault="failed-login", address="127.0.0.1", **{"class": "fatal"})
     assert watch.metrics()["realmgate_errors_total", ("fatal", "failed-login", "", "", "login")] >= 1
     assert PASSWORD not in json.dumps(row)
-    assert "failed-login" in printed(watch, "errors", "--user", "ann")
+    assert "failed-login" in watch.command("errors", "--user", "ann")
     assert errors(watch, user="ann", since=row["at_us"]) == [row]
     assert errors(watch, user="ann", since=row["at_us"] + 1) == []
 
@@ -157,7 +151,7 @@ def test_a_denied_attach_and_a_right_that_was_lost_are_found(gateway: GatewayPro
             sender.send(proton.Message(body="x"))
     [row] = errors_of(watch, answer="access-denied", user="ben")
     expect(row, what="delivery", node="guarded", link="loses-it", direction="publish", address="127.0.0.1")
-    shown = printed(watch, "denials", "--since", "1h")
+    shown = watch.command("denials", "--since", "1h")
     assert "ann" in shown and "ben" in shown and "oders" not in shown
     for client in (connection, denied):
         client.close()

@@ -56,12 +56,6 @@ def until(reached: Callable[[], Any], shown: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-def printed(watch: Watch, *command: str) -> str:
-    code, words, complaints = realmgate(*command, "--gateway", watch.url)
-    assert code == 0, complaints
-    return words
-
-
 def test_a_connection_is_shown_with_who_it_is_and_its_client(gateway: GatewayProcess) -> None:
     watch, before_us = Watch.of(gateway), time.time_ns() // 1000
     connection = connect(gateway, PASSWORD, "PLAIN", user="alice")
@@ -77,7 +71,7 @@ def test_a_connection_is_shown_with_who_it_is_and_its_client(gateway: GatewayPro
     assert before_us <= row["since_us"] <= time.time_ns() // 1000
     named = [entry["client"] for entry in rows(watch, "connections")]
     assert properties in named
-    shown = printed(watch, "connections")
+    shown = watch.command("connections")
     assert row["id"] in shown and "shop 1.2" in shown and watch.url in shown
     client.close()
     connection.close()
@@ -114,7 +108,7 @@ def test_links_show_what_became_of_their_deliveries_and_what_is_unsettled(new_ga
         assert (publisher["outcomes"], publisher["node"], publisher["kind"]) == ({"accepted": 5}, "held", "publisher")
         assert (publisher["unsettled"], publisher["oldest_unsettled_s"], publisher["without_credit_s"]) == (0, None, 0)
         assert publisher["credit"] > 0
-        shown = printed(watch, "links", "--node", "held")
+        shown = watch.command("links", "--node", "held")
         assert "accepted 5" in shown and row["id"] in shown
 
 
@@ -176,7 +170,7 @@ def test_a_connection_is_closed_with_a_reason_and_the_log_says_by_whom(gateway: 
         peer.consumer("closing", credit=1)
         peer.receive(1)
         [row] = rows(watch, "connections", container="stuck")
-        assert row["id"] in printed(watch, "connection", "close", row["id"], "--reason", "it holds order 4711")
+        assert row["id"] in watch.command("connection", "close", row["id"], "--reason", "it holds order 4711")
         closed = peer.expect("close")
         assert closed.condition == "amqp:connection:forced"
         assert "it holds order 4711" in closed.field(0).value[1]

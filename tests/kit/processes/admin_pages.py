@@ -17,7 +17,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.kit.patience import HANG_S
-from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.processes.gateway import GatewayProcess, realmgate
 
 DEADLINE_S = HANG_S
 SAID = re.compile(r"health and metrics at (http://\S+)")
@@ -44,6 +44,12 @@ class Watch:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, dict(error.headers), error.read()
+
+    def command(self, *arguments: str) -> str:
+        """`realmgate ARGUMENTS --gateway ...`; returns what it prints."""
+        code, printed, complaints = realmgate(*arguments, "--gateway", self.url)
+        assert code == 0, complaints
+        return printed
 
     def health(self) -> dict[str, Any]:
         status, headers, body = self.ask("/health")
