@@ -80,6 +80,8 @@ class Run:
         self._log, self._name, self._seq, self._notes, self.records = log, name, 1, 0, 0
         self._at = int(name.partition("-")[0], 16) * 1000
         self._groups: list[dict[str, Any]] = []
+        self._ready = threading.Event()
+        log.on_ready(self._ready.set)
         self.note([])
         self.turn()
 
@@ -127,6 +129,8 @@ class Run:
 
     def _done(self) -> list[int]:
         while True:
+            self._ready.wait()
+            self._ready.clear()
             for done in self._log.poll():
                 assert isinstance(done, Appended | Transacted) and done.failure is None, done
                 return list(done.offsets)

@@ -6,7 +6,10 @@ import traceback
 from importlib.metadata import PackageNotFoundError, requires
 
 COULD_NOT_RUN = 2
-_PACKAGES = {"pyspark": "pyspark", "py4j": "pyspark", "pyarrow": "pyarrow", "kafka": "kafka-python", "orjson": "orjson"}
+_PACKAGES = {
+    "pyspark": "pyspark", "py4j": "pyspark", "pyarrow": "pyarrow", "numpy": "numpy", "kafka": "kafka-python",
+    "orjson": "orjson",
+}  # fmt: skip
 """Top module -> the package that brings it."""
 _EXTRA = re.compile(r"""extra == ["']reconcile["']""")
 """Of what `pip install realmgate[reconcile]` installs besides."""
@@ -37,20 +40,21 @@ def _is_of(package: str, requirement: str) -> bool:
     return re.match(rf"{re.escape(package)}\b(?!-)", requirement) is not None
 
 
-try:
-    if sys.argv[1:2] == ["what-if"]:
-        from reconciliation.cli import what_if
+if __name__ == "__main__":  # a process that sums for this one (`summing.link`) reads this file, too
+    try:
+        if sys.argv[1:2] == ["what-if"]:
+            from reconciliation.cli import what_if
 
-        code = what_if.main(sys.argv[2:])
-    else:
-        from reconciliation.cli.main import main
+            code = what_if.main(sys.argv[2:])
+        else:
+            from reconciliation.cli.main import main
 
-        code = main(sys.argv[1:])
-except Exception as error:  # ours to mend: shown in full, but never with the exit code that means "anomalies found"
-    remedy = lacking(error) if isinstance(error, ModuleNotFoundError) else ""
-    if remedy:
-        sys.stderr.write(f"{remedy}\n")
-    else:
-        traceback.print_exc()
-    code = COULD_NOT_RUN
-sys.exit(code)
+            code = main(sys.argv[1:])
+    except Exception as error:  # ours to mend: shown in full, but never with the exit code that means "anomalies found"
+        remedy = lacking(error) if isinstance(error, ModuleNotFoundError) else ""
+        if remedy:
+            sys.stderr.write(f"{remedy}\n")
+        else:
+            traceback.print_exc()
+        code = COULD_NOT_RUN
+    sys.exit(code)

@@ -4,7 +4,7 @@
 
 The realm is that of `bench.increments`, on this machine: `--days` runs of a gateway, deliveries in turns of 256 on
 twenty queues. The reconciliation is a process of its own; its steps say when the records are landed and when they
-are judged. DuckDB is asked the same of the same Parquet (`by_duckdb.py`) where it is installed:
+are judged, from all rows and with `--sums`. DuckDB is asked the same of the same Parquet (`by_duckdb.py`) where it is installed:
 `.venv/bin/python -m pip install duckdb`. Seconds, and processor seconds of all processes. `--record` writes
 results/DATE-COMMIT-judging.json. Required on two idle cores: 10 M outcomes judged in 15 s and 100 M in 40 s, 0.6 M a
 second landed, at most 6 times the processor time of DuckDB.
@@ -62,19 +62,24 @@ def measured(directory: Path, outcomes: int, days: int) -> dict[str, Any]:
         for day in range(days):
             realm.add_day(outcomes // days)
             sys.stderr.write(f"written: {day + 1} of {days} days\n")
-    steps = Steps()
+    steps, by_sums = Steps(), Steps()
     done = Reconciliation(realm.directory, "out", heard=steps.read)
-    landing, judging = steps.landing, steps.judging
     landed = next((realm.directory / "out").rglob("extent.json")).parent
+    of_sums = Reconciliation(realm.directory, "of-sums", "--state", str(directory / "state"), "--sums",
+                             heard=by_sums.read)  # fmt: skip
+    assert "Judged from the sums" in of_sums.output, of_sums.output
     report: dict[str, Any] = {
-        "verdict": done.verdict,
-        "landing": landing,
-        "judging": judging,
+        "verdicts": [done.verdict, of_sums.verdict],
+        "landing": steps.landing,
+        "judging": steps.judging,
+        "judging_by_sums": by_sums.judging,
         "duckdb": _by_duckdb(landed),
     }
-    report["landed_a_second"] = round(outcomes / landing["s"])
+    report["landed_a_second"] = round(outcomes / steps.landing["s"])
     if "in_all" in report["duckdb"]:
-        report["of_duckdb"] = round(judging["cpu_s"] / report["duckdb"]["in_all"]["cpu_s"], 1)
+        of_duckdb = report["duckdb"]["in_all"]["cpu_s"]
+        report["of_duckdb"] = round(steps.judging["cpu_s"] / of_duckdb, 1)
+        report["of_duckdb_by_sums"] = round(by_sums.judging["cpu_s"] / of_duckdb, 1)
     return report
 
 

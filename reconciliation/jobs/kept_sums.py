@@ -13,20 +13,25 @@ import pkgutil
 from dataclasses import replace
 from hashlib import blake2b
 from importlib.abc import InspectLoader
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 from uuid import uuid4
 
+import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
-from reconciliation import jobs, model, read, transforms
+from reconciliation import jobs, model, read, summing, transforms
 from reconciliation.model import schemas
-from reconciliation.model.folder import Folder
+from reconciliation.model.folder import Folder, LocalFolder
 from reconciliation.model.ranges import Kind, kind_of
 from reconciliation.model.run_sums import RowsNeededError
-from reconciliation.model.state import EVIDENCE, Link
+from reconciliation.model.state import CHAINED, EVIDENCE, Link
 from reconciliation.read.landing import Chain, Landed
+from reconciliation.summing.link import of_link as of_link_by_columns
 from reconciliation.transforms import frames, sums
 
 COMPLETE = "sums.json"
@@ -77,13 +82,39 @@ def _made(spark: SparkSession, landed: Landed, chain: Chain, link: Link, wanted:
         if verified in VERIFIED or mark["files"] == _digest(own, name):
             VERIFIED.add(verified)
             return own / name
-    name, records = f"{_MADE}={uuid4().hex[:12]}", frames.decoded(of_link)
-    table = sums.of_link(records.outcomes, records.journal, records.events, chain.prefix)
-    table.coalesce(1).write.partitionBy("sum").parquet((own / name).url)
+    name = f"{_MADE}={uuid4().hex[:12]}"
+    if not _made_here(landed, chain, link, own, name):
+        records = frames.decoded(of_link)
+        table = sums.of_link(records.outcomes, records.journal, records.events, chain.prefix)
+        table.coalesce(1).write.partitionBy("sum").parquet((own / name).url)
+        records.outcomes.unpersist()
+        records.journal.unpersist()
     own.write(COMPLETE, json.dumps({**wanted, "folder": name, "files": _digest(own, name)}).encode())
-    records.outcomes.unpersist()
-    records.journal.unpersist()
     return own / name
+
+
+def _made_here(landed: Landed, chain: Chain, link: Link, own: Folder, name: str) -> bool:
+    """Where this machine has the records, and all of them are plain, without Spark."""
+    if not isinstance(own, LocalFolder):
+        return False
+    firsts = {(span.topic, span.partition): span.first for span in landed.extent.ranges}
+    counts = {
+        place: max(span.first, firsts[place])
+        for span in link.ranges
+        if (place := (span.topic, span.partition)) in firsts
+    }
+    folders: dict[str, Path] = {kind: own.path / f"kind={kind}" for kind in CHAINED if (own / f"kind={kind}").exists()}
+    columns = [field for field in cast(StructType, StructType.fromDDL(schemas.SUMS)) if field.name != "sum"]
+    tables = of_link_by_columns(folders, counts, chain.prefix, to_arrow_schema(StructType(columns)))
+    if tables is None:
+        return False
+    made = own / name
+    made.make()  # without any record there is no table
+    for kind, table in tables:
+        folder = made / f"{_SUM}{kind}"
+        folder.make()
+        pq.write_table(table, folder.path / "part-0.parquet", compression="zstd")
+    return True
 
 
 def _read(mark: bytes) -> dict[str, Any]:
@@ -110,7 +141,7 @@ def _digest(link: Folder, name: str) -> str:
 def _auditor() -> str:
     """A digest of the code that reads rows and makes sums of them; empty: there is no source here."""
     digest = blake2b(pyspark.__version__.encode(), digest_size=16)
-    for package in (jobs, model, read, transforms):
+    for package in (jobs, model, read, summing, transforms):
         for module in pkgutil.iter_modules(package.__path__):
             spec = module.module_finder.find_spec(module.name, None)
             loader = None if spec is None else spec.loader

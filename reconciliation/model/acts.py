@@ -12,7 +12,21 @@ from reconciliation.model.tally import TERMINAL
 from reconciliation.model.withdrawn import Ordered
 
 _IN_ONE_STORE = ("purge", "seek", "move", "resend")
-_PLACED = ("purge", "seek", "truncated", "delete")
+PLACED = ("purge", "seek", "truncated", "delete")
+"""Of these it counts where in the journal they stand."""
+ENDS = (*TERMINAL, "expired", "filtered", "move")
+"""What ends an event for a durable."""
+WAYS = {
+    "acknowledge": "acknowledged",
+    "dead-letter": "dead_lettered",
+    "expired": "expired",
+    "filtered": "filtered",
+    "move": "moved",
+}
+"""Operation -> the column of its count in a block; what remains of the ends is discarded."""
+ACTS = (*PLACED, "expired", "filtered", "evicted", "move", "return")
+STRETCH = 4_096
+"""So many EIDs make one row of a consumer's verb that belongs to no delivery."""
 BY_COMMAND = {"purge": ("purge",), "seek": ("seek",), "move": ("move", "resend"), "delete": ("delete", "delete-node")}
 """Operation of the journal -> what a command asks for."""
 
@@ -46,7 +60,7 @@ def orders(acts: Iterable[Act]) -> list[Ordered]:
     return [
         Ordered(row.store, row.durable, row.offset, row.operation, row.first, row.last)
         for row in acts
-        if row.operation in _PLACED and row.offset is not None and row.first is not None and row.last is not None
+        if row.operation in PLACED and row.offset is not None and row.first is not None and row.last is not None
     ]
 
 

@@ -17,6 +17,9 @@ REQUIRED: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal")
 
 GONE = "the topic is gone: restore it from a backup"
 NO_END = 1 << 62
+BITS = 12
+SIZE = 1 << BITS
+"""So many numbers that follow each other are a block."""
 TORN = "these records cannot be decoded"
 """Known only to who reads the records: the ends of a topic do not tell."""
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+RECORDED = "recorded"
+"""Operation of the notes in the journal that speak of outcome records, and of no event."""
 State = Literal["closed", "killed", "live"]
 NEVER = 1 << 62
 """The base of a run of which nothing can be judged."""

@@ -11,6 +11,14 @@ TERMINAL = ("acknowledge", "discard", "dead-letter")
 """What ends an event because its consumer said so: the outcome record and the journal both have it."""
 
 
+KEYS = (
+    "direction", "node", "store", "durable", "digest", "table", "cell", "rule",
+    "answer_table", "answer_cell", "answer_rule",
+    "operation", "cause", "answer", "native", "outcome", "condition", "class", "presettled",
+)  # fmt: skip
+"""What deliveries of a combination have in common."""
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """The first delivery of a combination."""

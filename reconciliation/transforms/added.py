@@ -11,8 +11,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model.acts import WAYS
 from reconciliation.model.tally import TERMINAL
-from reconciliation.transforms import blocks, claims, durables, frames, send_order
+from reconciliation.transforms import blocks, claims, frames, send_order
 from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
 from reconciliation.transforms.copies import of_stores, sides_compared
 
@@ -79,7 +80,7 @@ def end_blocks(sums: DataFrame) -> DataFrame:
         F.sum("count").alias("ends"),
         F.bit_xor("xor").alias("ends_xor"),
         F.min("offset_first").alias("first_end"),
-        *(F.sum(name).alias(name) for name in durables.WAYS.values()),
+        *(F.sum(name).alias(name) for name in WAYS.values()),
     )
 
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model.ranges import BITS, SIZE
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.claims import RETURNED, STORED
 
-BITS = 12
-SIZE = 1 << BITS
 EXPECTED = "expected"
 
 _PLACE = ("seq", "store", "eid")

@@ -8,19 +8,15 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model.acts import ACTS, ENDS, PLACED, STRETCH
+from reconciliation.model.runs import RECORDED
 from reconciliation.model.schemas import JOURNAL, OUTCOMES
 from reconciliation.model.tally import TERMINAL
-from reconciliation.transforms.runs import RECORDED
 
 GATEWAY_KEY = "^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
 COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,18};"
 """Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it. A number of 19
 digits may be none: its key is no gateway's."""
-ENDS = (*TERMINAL, "expired", "filtered", "move")
-PLACED = ("purge", "seek", "truncated", "delete")
-"""Of these it counts where in the journal they stand."""
-_STRETCH = 4_096
-ACTS = (*PLACED, "expired", "filtered", "evicted", "move", "return")
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
@@ -74,7 +70,7 @@ def acts(records: DataFrame) -> DataFrame:
     """What was done to events or durables for no delivery (and, summed, what was returned), one row for each range of
     what counts by its place in the journal (`offset`), and one for each cause of the rest: what lies between the lowest
     and the highest EID, how many ranges, and the first of it. A consumer's verb is among them, one row for each
-    `_STRETCH` EIDs, where no delivery was settled by it, which no realm writes."""
+    `STRETCH` EIDs, where no delivery was settled by it, which no realm writes."""
     first, last, first_seq = (F.element_at("range", place) for place in (1, 2, 3))
     of_none = F.col("operation").isin(*TERMINAL) & (F.coalesce(first_seq, F.lit(0)) < 1)
     own = F.col("operation").isin(*ACTS) | of_none
@@ -82,7 +78,7 @@ def acts(records: DataFrame) -> DataFrame:
     placed, stretch = F.col("operation").isin(*PLACED), F.col("operation").isin(*TERMINAL)
     one_by_one = [F.when(placed, F.col(name)).alias(name) for name in ("offset", "last")]
     one_by_one.append(
-        F.when(placed, F.col("first")).when(stretch, F.col("first") - F.col("first") % _STRETCH).alias("first")
+        F.when(placed, F.col("first")).when(stretch, F.col("first") - F.col("first") % STRETCH).alias("first")
     )
     return ranges.groupBy("store", "durable", "operation", "cause", *one_by_one).agg(
         F.max("node").alias("node"),

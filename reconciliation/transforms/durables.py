@@ -15,19 +15,13 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model.acts import WAYS
+from reconciliation.model.ranges import BITS
 from reconciliation.model.tally import TERMINAL
-from reconciliation.transforms.blocks import BITS, block_of
+from reconciliation.transforms.blocks import block_of
 from reconciliation.transforms.finding_rows import findings
 
 _PLACE = ("store", "durable", "block")
-WAYS = {
-    "acknowledge": "acknowledged",
-    "dead-letter": "dead_lettered",
-    "expired": "expired",
-    "filtered": "filtered",
-    "move": "moved",
-}
-"""Operation -> column of its count in a block; what remains of `ends` is discarded."""
 EARLY = "early"
 AGAIN, UNKNOWN = "again", "unknown"
 """Beside the fates, of events that have one of those: ended more than once; ended as their snapshot alone says, though

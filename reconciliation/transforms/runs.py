@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-RECORDED = "recorded"
-"""Operation of the notes in the journal that speak of outcome records, and of no event."""
+from reconciliation.model.runs import RECORDED
 
 
 def numbering(outcomes: DataFrame, journal: DataFrame, before: int, hidden_from: int, young: int) -> DataFrame:

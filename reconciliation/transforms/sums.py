@@ -1,5 +1,5 @@
 """Partial aggregates of the rows of one link: the job adds them to those of other links (`transforms.added`), and so
-needs no row of what agrees.
+needs no row of what agrees. Where the files are on this machine, `reconciliation.summing` makes the same numbers.
 
 Nothing that later records decide is in them: no store's standing, no run's last `low`, no rule of a cell. Each names
 the topic and the partition of its records, and the offsets from where to where they go: where only the rows can tell,
@@ -16,9 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from reconciliation.model import schemas
+from reconciliation.model.acts import WAYS
+from reconciliation.model.ranges import SIZE
 from reconciliation.model.window import BEGINNING, END
-from reconciliation.transforms import decode, durables, runs, send_order, tallies
-from reconciliation.transforms.blocks import SIZE, block_of
+from reconciliation.transforms import decode, runs, send_order, tallies
+from reconciliation.transforms.blocks import block_of
 
 _SPAN = (F.min, "offset_first"), (F.max, "offset_last")
 
@@ -88,7 +90,7 @@ def _ends(settled: DataFrame) -> DataFrame:
 def _end_blocks(settled: DataFrame) -> DataFrame:
     """The same, and what the realm ended by itself, by block of EIDs; returns beside ends."""
     returned = (F.col("operation") == "return").alias("returned")
-    ways = [F.count_if(F.col("operation") == operation).alias(name) for operation, name in durables.WAYS.items()]
+    ways = [F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()]
     return settled.groupBy("store", "durable", returned, block_of("eid")).agg(
         *_count("eid"), *_offsets(), F.max("eid").alias("eid_last"), *ways
     )

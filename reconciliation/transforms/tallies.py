@@ -10,11 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-KEYS = (
-    "direction", "node", "store", "durable", "digest", "table", "cell", "rule",
-    "answer_table", "answer_cell", "answer_rule",
-    "operation", "cause", "answer", "native", "outcome", "condition", "class", "presettled",
-)  # fmt: skip
+from reconciliation.model.tally import KEYS
 
 
 def tallies(groups: DataFrame, since: int, until: int) -> DataFrame:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from reconciliation.model.ranges import BITS
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms import finding_rows
-from reconciliation.transforms.blocks import BITS, EXPECTED, block_of
+from reconciliation.transforms.blocks import EXPECTED, block_of
 from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
 
 IN_FLIGHT = "in-flight"

@@ -104,7 +104,7 @@ def test_what_is_taken_out_is_locked_so_that_it_was_there() -> None:
 
 def test_a_gateway_serves_without_what_is_taken_out(tmp_path: Path) -> None:
     absent = modules_of({name.lower() for name in removed(STAGES["build-serve"])})
-    assert {"pyspark", "pyarrow", "py4j", "pytest"} <= absent
+    assert {"numpy", "pyspark", "pyarrow", "py4j", "pytest"} <= absent
     gateway = make_gateway(tmp_path, embedded_realm(tmp_path), admin={"listen": "http://127.0.0.1:0"})
     gateway.program = [sys.executable, "-c", textwrap.dedent(WITHOUT), ",".join(sorted(absent))]
     gateway.start()

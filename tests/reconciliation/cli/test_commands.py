@@ -60,7 +60,7 @@ LACKING = "import sys, runpy; sys.modules[{module!r}] = None; runpy.run_module('
 
 @pytest.mark.parametrize(
     ("module", "wanted"),
-    [("pyspark", "pyspark=="), ("py4j", "pyspark=="), ("pyarrow", "pyarrow"), ("orjson", "orjson")],
+    [("pyspark", "pyspark=="), ("py4j", "pyspark=="), ("pyarrow", "pyarrow"), ("numpy", "numpy"), ("orjson", "orjson")],
 )
 def test_a_package_that_is_not_installed(module: str, wanted: str) -> None:
     """In one line, with what installs the version that is wanted; no traceback."""
@@ -71,7 +71,7 @@ def test_a_package_that_is_not_installed(module: str, wanted: str) -> None:
     assert line.startswith(f"reconcile: the Python package {wanted.partition('==')[0]} is not installed: ")
     assert f"'{wanted}" in line.partition(" -m pip install ")[2]
     of_the_extra = module != "orjson"
-    assert ("'pyarrow' 'pyspark==" in line) == of_the_extra, "all that the extra brings, at once"
+    assert ("'numpy' 'pyarrow' 'pyspark==" in line) == of_the_extra, "all that the extra brings, at once"
 
 
 def test_a_module_of_ours_that_is_missing_is_shown_in_full() -> None:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from native_backend.nodes.node import Node
+from reconciliation import transforms
 from reconciliation.jobs import kept_sums
 from reconciliation.model.window import Window
 from reconciliation.read import merging
@@ -31,10 +32,20 @@ def days(tmp_path: Path, reconcile: Reconcile, session: SparkSession) -> Days:
 def test_days_in_a_row_are_judged_by_sums(days: Days, reconcile: Reconcile) -> None:
     days.add(2)
     assert BY_SUMS in days.judged(sums=True).text
+    assert BY_SUMS in days.judged(sums=True).text, "of an increment without a record"
     days.add(1)
     result = days.judged(sums=True)
     assert BY_SUMS in result.text
     assert said(result) == said(reconcile(days.realm))
+
+
+def test_sums_of_plain_records_are_made_without_spark(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(transforms.sums, "of_link", refuse)
+    days.add(1)
+    assert BY_SUMS in days.judged(sums=True).text
 
 
 def test_where_sums_cannot_tell_the_rows_do(days: Days, reconcile: Reconcile) -> None:
@@ -84,7 +95,12 @@ def _of_no_gateway(days: Days) -> None:
     planting.edit(days.realm.path or Path(), days.topic, lambda rows: [*rows, (rows[-1][0] + 1, b"stranger", b"x")])
 
 
-@pytest.mark.parametrize("plant", [_lost, _of_no_gateway])
+def _of_no_text(days: Days) -> None:
+    """Another one's, with a key that is no text: Spark makes the sums of that day."""
+    planting.edit(days.realm.path or Path(), days.topic, lambda rows: [*rows, (rows[-1][0] + 1, b"\xff", b"x")])
+
+
+@pytest.mark.parametrize("plant", [_lost, _of_no_gateway, _of_no_text])
 def test_what_is_wrong_in_the_last_day_is_found(
     plant: Callable[[Days], None], days: Days, reconcile: Reconcile, session: SparkSession
 ) -> None:
