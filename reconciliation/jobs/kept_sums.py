@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
+import numpy
+import orjson
+import pyarrow
 import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +39,7 @@ from reconciliation.transforms import frames, sums
 
 COMPLETE = "sums.json"
 _MADE, _SUM = "made", "sum="
+_VERSIONS = " ".join(package.__version__ for package in (pyspark, numpy, orjson, pyarrow))
 VERIFIED = set[tuple[str, bytes]]()  # links and marks, by this process: from one round to the next they stay
 
 
@@ -94,15 +98,10 @@ def _made(spark: SparkSession, landed: Landed, chain: Chain, link: Link, wanted:
 
 
 def _made_here(landed: Landed, chain: Chain, link: Link, own: Folder, name: str) -> bool:
-    """Where this machine has the records, and all of them are plain, without Spark."""
+    """Without Spark. False: this machine has not the records, or they are not plain, and nothing was made."""
     if not isinstance(own, LocalFolder):
         return False
-    firsts = {(span.topic, span.partition): span.first for span in landed.extent.ranges}
-    counts = {
-        place: max(span.first, firsts[place])
-        for span in link.ranges
-        if (place := (span.topic, span.partition)) in firsts
-    }
+    counts = {(topic, partition): first for _, topic, partition, first in frames.counting([link], landed.extent)}
     folders: dict[str, Path] = {kind: own.path / f"kind={kind}" for kind in CHAINED if (own / f"kind={kind}").exists()}
     columns = [field for field in cast(StructType, StructType.fromDDL(schemas.SUMS)) if field.name != "sum"]
     tables = of_link_by_columns(folders, counts, chain.prefix, to_arrow_schema(StructType(columns)))
@@ -140,7 +139,7 @@ def _digest(link: Folder, name: str) -> str:
 
 def _auditor() -> str:
     """A digest of the code that reads rows and makes sums of them; empty: there is no source here."""
-    digest = blake2b(pyspark.__version__.encode(), digest_size=16)
+    digest = blake2b(_VERSIONS.encode(), digest_size=16)
     for package in (jobs, model, read, summing, transforms):
         for module in pkgutil.iter_modules(package.__path__):
             spec = module.module_finder.find_spec(module.name, None)

@@ -36,6 +36,10 @@ entries array<struct<
   runs array<array<bigint>>>>
 """
 
+GATEWAY_KEY = r"^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|\z)"
+COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,18};"
+"""Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it. A number of 19
+digits may be none: its key is no gateway's."""
 RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key binary, value binary"
 NODES = (
     "store bigint, node string, topic string, partition int, standing string, first_kept bigint, adopted_at bigint, "

@@ -50,7 +50,7 @@ class Edges:
         if not self._batches:
             return
         all_of = {name: np.concatenate([batch[name] for batch in self._batches]) for name in _COLUMNS}
-        order = np.lexsort((all_of["first"], all_of["sender"]))
+        order = np.lexsort((all_of["lowest"], all_of["first"], all_of["sender"]))
         all_of = {name: column[order] for name, column in all_of.items()}
         bounds = np.flatnonzero(np.diff(all_of["sender"], prepend=-1, append=-1))
         senders = [*self._sender_of]

@@ -3,24 +3,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconciliation.model.ranges import BITS
+from reconciliation.model.schemas import COPY_KEY, GATEWAY_KEY
 from reconciliation.summing.hashing import Column, hashed
 from reconciliation.summing.shapes import NotPlainError
-from reconciliation.summing.totals import Key, Totals
-
-Row = dict[str, Any]
-
-_OF_GATEWAY: Final = re.compile(r"[13];[a-z][a-z0-9-]*;([0-9a-f]+-[0-9a-f]{4})\Z")
-_PARTS: Final = 4
-_DIGITS: Final = {"seq": 18, "store": 12, "eid": 18}
+from reconciliation.summing.totals import Key, Row, Totals
 
 
 class EventSums:
@@ -32,23 +25,20 @@ class EventSums:
 
     def add(self, records: pa.Table) -> None:
         """`records`: topic, partition, offset, key. Raises NotPlainError."""
-        records = records.combine_chunks()
-        eids = records["offset"].to_numpy()
+        eids, texts = records["offset"].to_numpy(), _texts(records["key"])
         places, place_of = _places(records)
-        parts = _parts(records["key"])
-        runs, run_of, seqs = _runs(parts)
-        copies = _copies(parts)
-        published = ~copies.is_copy
-        labels = [(*place, run) for place in places for run in [None, *runs]]
-        label_of = place_of * (len(runs) + 1) + run_of
+        runs, run_of, seqs = _runs(texts)
+        distinct, label_of = np.unique(place_of * (len(runs) + 1) + run_of, return_inverse=True)
+        of_runs = [None, *runs]
+        labels = [(*places[label // len(of_runs)], of_runs[label % len(of_runs)]) for label in distinct.tolist()]
         spans = {"offset_first": eids, "offset_last": eids}
         self._event_blocks.add(labels, label_of, [eids >> BITS], {"xor": hashed(eids), **spans})
-        numbers = np.where(run_of > 0, seqs, eids)[published]
-        values = {"xor": hashed(numbers, eids[published])} | {name: spans[name][published] for name in spans}
-        self._events.add(labels, label_of[published], [numbers >> BITS], values)
-        if not published.all():
-            origins = hashed(copies.stores[copies.is_copy], copies.eids[copies.is_copy])
-            self._held.add(places, place_of[copies.is_copy], [], {"xor": origins})
+        is_copy = _matching(texts, COPY_KEY)
+        numbers = np.where(run_of > 0, seqs, eids)[~is_copy]
+        values = {"xor": hashed(numbers, eids[~is_copy])} | {name: column[~is_copy] for name, column in spans.items()}
+        self._events.add(labels, label_of[~is_copy], [numbers >> BITS], values)
+        stores, origins = (_numbers(part, is_copy)[is_copy] for part in _fields(texts, is_copy, (1, 2)))
+        self._held.add(places, place_of[is_copy], [], {"xor": hashed(stores, origins)})
 
     def merge(self, others: EventSums) -> None:
         self._events.merge(others._events)
@@ -72,75 +62,37 @@ def _places(records: pa.Table) -> tuple[list[Key], Column]:
     return [(names[both >> 32], both & 0xFFFFFFFF) for both in distinct.tolist()], of_each.astype(np.int64)
 
 
-class _Parts:
-    """The keys that have four parts, split: `rows` says which of all keys these are."""
-
-    def __init__(self, count: int, rows: Column, columns: Mapping[str, pa.Array]) -> None:
-        self.count, self.rows, self.columns = count, rows, columns
-
-
-def _parts(keys: pa.ChunkedArray) -> _Parts:
+def _texts(keys: pa.ChunkedArray) -> pa.Array:
     try:
-        texts = pc.cast(keys, pa.string()).combine_chunks()
+        return pc.cast(keys, pa.string()).combine_chunks()
     except pa.ArrowInvalid:
         raise NotPlainError from None  # octets that are no text
-    if pc.any(pc.match_substring(texts, "\n")).as_py():
-        raise NotPlainError  # Java's regular expressions look before the last one
-    lists = pc.split_pattern(texts, ";", max_splits=_PARTS)
-    has_four = pc.fill_null(pc.greater_equal(pc.list_value_length(lists), _PARTS), False)
-    chosen = lists.filter(has_four)
-    columns = {str(place): pc.list_element(chosen, place) for place in range(_PARTS)}
-    five = pc.greater(pc.list_value_length(chosen), _PARTS)
-    rows = np.flatnonzero(has_four.to_numpy(zero_copy_only=False))
-    return _Parts(len(keys), rows, {**columns, "goes on": five})
 
 
-def _runs(parts: _Parts) -> tuple[list[str], Column, Column]:
+def _matching(texts: pa.Array, pattern: str) -> Column:
+    return np.asarray(
+        pc.fill_null(pc.match_substring_regex(texts, pattern), False).to_numpy(zero_copy_only=False), bool
+    )
+
+
+def _fields(texts: pa.Array, chosen: Column, places: Sequence[int]) -> list[pa.Array]:
+    """Of the chosen keys, which have them all."""
+    split = pc.split_pattern(texts.filter(pa.array(chosen)), ";", max_splits=max(places) + 1)
+    return [pc.list_element(split, place) for place in places]
+
+
+def _numbers(texts: pa.Array, chosen: Column) -> Column:
+    """Of all keys; 0 for those that are not chosen."""
+    numbers = np.zeros(len(chosen), np.int64)
+    numbers[chosen] = pc.cast(texts, pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _runs(texts: pa.Array) -> tuple[list[str], Column, Column]:
     """The runs, which of them published each event (from 1 on; 0: none), and the seq of each."""
-    columns = parts.columns
-    heads = pc.binary_join_element_wise(columns["0"], columns["1"], columns["2"], ";")
-    encoded = pc.dictionary_encode(heads)
-    matches = [_OF_GATEWAY.match(head) for head in encoded.dictionary.to_pylist()]
-    runs = [*dict.fromkeys(match[1] for match in matches if match)]
-    number_of = {run: number for number, run in enumerate(runs, 1)}
-    run_of_head = np.array([number_of[match[1]] if match else 0 for match in matches], np.int64)
-    indices = encoded.indices.to_numpy(zero_copy_only=False)
-    of_some = run_of_head[indices] if len(matches) else np.zeros(0, np.int64)
-    is_number = _is_number(columns["3"], _DIGITS["seq"])
-    run_of, seqs = np.zeros(parts.count, np.int64), np.zeros(parts.count, np.int64)
-    run_of[parts.rows] = np.where(is_number, of_some, 0)
-    seqs[parts.rows] = _numbers(columns["3"], is_number)
-    return runs, run_of, seqs
-
-
-class _Copied:
-    """Which events are copies, and of what."""
-
-    def __init__(self, is_copy: Column, stores: Column, eids: Column) -> None:
-        self.is_copy, self.stores, self.eids = is_copy, stores, eids
-
-
-def _copies(parts: _Parts) -> _Copied:
-    columns = parts.columns
-    stores, eids = _is_number(columns["1"], _DIGITS["store"]), _is_number(columns["2"], _DIGITS["eid"])
-    of_some = pc.equal(columns["0"], "2").to_numpy(zero_copy_only=False) & stores & eids
-    is_copy = np.zeros(parts.count, bool)
-    is_copy[parts.rows] = of_some
-    numbers = []
-    for name in ("1", "2"):
-        column = np.zeros(parts.count, np.int64)
-        column[parts.rows] = _numbers(columns[name], of_some)
-        numbers.append(column)
-    return _Copied(is_copy, *numbers)
-
-
-def _is_number(texts: pa.Array, digits: int) -> Column:
-    """Of decimal digits of ASCII alone, at most so many."""
-    is_decimal = pc.match_substring_regex(texts, rf"\A[0-9]{{1,{digits}}}\z")
-    return np.asarray(is_decimal.to_numpy(zero_copy_only=False), bool)
-
-
-def _numbers(texts: pa.Array, is_number: Column) -> Column:
-    """0 where it is none."""
-    numbers = pc.if_else(pa.array(is_number), texts, "0")
-    return np.asarray(pc.cast(numbers, pa.int64()).to_numpy(zero_copy_only=False), np.int64)
+    published = _matching(texts, GATEWAY_KEY)
+    names, seqs = _fields(texts, published, (2, 3))
+    encoded = pc.dictionary_encode(names)
+    run_of = np.zeros(len(texts), np.int64)
+    run_of[published] = encoded.indices.to_numpy(zero_copy_only=False) + 1
+    return encoded.dictionary.to_pylist(), run_of, _numbers(seqs, published)

@@ -16,14 +16,13 @@ from reconciliation.model.tally import TERMINAL
 from reconciliation.summing import shapes
 from reconciliation.summing.hashing import Column, hashed
 from reconciliation.summing.numbered import Numbered
-from reconciliation.summing.shapes import NotPlainError
-from reconciliation.summing.totals import Key, Totals
+from reconciliation.summing.shapes import BIGINT, NotPlainError
+from reconciliation.summing.totals import Key, Row, Totals, most
 
-Row = dict[str, Any]
-
-EIDS_MAX: Final = 20_000_000
-"""More than so many ends of one batch are not unfolded here."""
-_WIDEST: Final = 1 << 63
+EIDS_MAX: Final = 2_000_000
+"""So many ends are unfolded at a time; more of one range are not."""
+_HIGHEST: Final = 1 << 61
+"""Above it Spark's sums of two of them do not fit: no gateway writes one."""
 _END: Final = ("run", "store", "durable", "operation", "failed")
 _ACT: Final = ("store", "durable", "operation", "cause", "offset", "first", "last")
 
@@ -57,6 +56,9 @@ class JournalSums:
                 else:
                     self._mention(offset, at, entry)
                 self._entry(batch, offset, run, at, entry, ranges)
+                if batch.eids > EIDS_MAX:
+                    batch.sum_into(self._ends, self._end_blocks, self._copied)
+                    batch = _Batch()
             if noted:
                 self._notes.append({"run": run, "offset": offset, "at": at, "recorded": max(noted)})
         batch.sum_into(self._ends, self._end_blocks, self._copied)
@@ -78,8 +80,6 @@ class JournalSums:
         if operation in PLACED:
             where = offset, first, last
         elif operation in TERMINAL:
-            if first < 0:
-                raise NotPlainError
             where = None, first - first % STRETCH, None
         key = entry.get("store"), entry.get("durable"), operation, entry.get("cause"), *where
         row = {"node": entry.get("node"), "lowest": first, "highest": last, "count": last - first + 1, "at": at,
@@ -125,15 +125,15 @@ def _ranges(entry: Any) -> list[tuple[int, int, int]]:
     if type(entry) is not dict:
         raise NotPlainError
     shapes.texts_or_none([entry.get(name) for name in ("node", "durable", "operation", "cause")])
-    shapes.numbers_or_none([entry.get("store"), entry.get("to")], _WIDEST)
+    shapes.numbers_or_none([entry.get("store"), entry.get("to")], BIGINT)
     shapes.numbers_or_none([entry.get("failed")])
     ranges = []
     for numbers in shapes.rows_of(entry.get("runs")):
         if len(shapes.rows_of(numbers)) < 3:
             raise NotPlainError
-        shapes.numbers_or_none(numbers, _WIDEST)
+        shapes.numbers_or_none(numbers, BIGINT)
         first, last, first_seq = map(shapes.number, numbers[:3])
-        if last < first:
+        if not 0 <= first <= last < _HIGHEST or not 0 <= first_seq < _HIGHEST:
             raise NotPlainError
         ranges.append((first, last, first_seq))
     return ranges
@@ -147,7 +147,7 @@ def _put(rows: dict[Key, Row], key: Key, row: Row, added: Any) -> None:
 def _act_added(one: Row, other: Row) -> Row:
     first = min(one, other, key=lambda row: (row["at"], row["run"]))
     return {
-        "node": _most(one["node"], other["node"]),
+        "node": most(one["node"], other["node"]),
         "lowest": min(one["lowest"], other["lowest"]),
         "highest": max(one["highest"], other["highest"]),
         "count": one["count"] + other["count"],
@@ -158,14 +158,10 @@ def _act_added(one: Row, other: Row) -> Row:
 
 def _mention_added(one: Row, other: Row) -> Row:
     return {
-        **{name: _most(one[name], other[name]) for name in ("node", "last", "ended")},
+        **{name: most(one[name], other[name]) for name in ("node", "last", "ended")},
         "offset_first": min(one["offset_first"], other["offset_first"]),
         "offset_last": max(one["offset_last"], other["offset_last"]),
     }
-
-
-def _most(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else max(one, other)
 
 
 class _Batch:
@@ -176,19 +172,19 @@ class _Batch:
             name: array("q") for name in ("offset", "first", "last", "first_seq", "label")
         }
         self._label_of: dict[Key, int] = {}
-        self._eids = 0
+        self.eids = 0
 
     def add(self, offset: int, run: str, entry: Row, first: int, last: int, first_seq: int) -> None:
-        self._eids += last - first + 1
-        if self._eids > EIDS_MAX:
+        if last - first >= EIDS_MAX:
             raise NotPlainError
+        self.eids += last - first + 1
         label = (run, *(entry.get(name) for name in ("store", "durable", "operation", "failed", "to")))
         row = offset, first, last, first_seq, self._label_of.setdefault(label, len(self._label_of))
         for column, number in zip(self._columns.values(), row, strict=True):
             column.append(number)
 
     def sum_into(self, ends: Totals, end_blocks: Totals, copied: Totals) -> None:
-        if not self._eids:
+        if not self.eids:
             return
         columns = {name: np.frombuffer(column, np.int64) for name, column in self._columns.items()}
         counts = columns["last"] - columns["first"] + 1
@@ -201,8 +197,9 @@ class _Batch:
         seqs = (of_each["first_seq"] + within)[settled]
         values = {"xor": hashed(seqs, eids[settled])} | {name: column[settled] for name, column in spans.items()}
         ends.add([key[:-1] for key in keys], labels[settled], [seqs >> BITS], values)
-        operations = np.array([key[3] for key in keys])[labels]
-        ways = {name: (operations == operation).astype(np.int64) for operation, name in WAYS.items()}
+        ways = {
+            name: np.array([key[3] == operation for key in keys], np.int64)[labels] for operation, name in WAYS.items()
+        }
         places = [(key[1], key[2], key[3] == "return") for key in keys]
         of_block = {"xor": hashed(eids), **spans, "eid_last": eids, **ways}
         end_blocks.add(places, labels, [eids >> BITS], of_block)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +34,10 @@ ALONE: Final = 200_000
 """So many records are not worth another process."""
 _KINDS: Final[Mapping[str, type[Sums]]] = {"outcomes": OutcomeSums, "journal": JournalSums, "events": EventSums}
 _COLUMNS: Final = {"events": ["topic", "partition", "offset", "key"]}
+_LEFT_TO_SPARK: Final = (
+    NotPlainError, UnicodeEncodeError, OverflowError, MemoryError, OSError, BrokenProcessPool, pa.ArrowException,
+)  # fmt: skip
+"""Of the last four: the file is damaged, or this machine has no room. Spark says so, or has another way."""
 _OF_RECORDS: Final = ["topic", "partition", "offset", "value"]
 
 
@@ -49,11 +56,11 @@ def of_link(
 ) -> Iterator[tuple[str, pa.Table]] | None:
     """By the name of the sum, its table as `types` have it, but for the name itself. `folders`: by kind, what has its
     files; `counts`: see `Piece`."""
-    pieces = [piece for kind, folder in folders.items() for piece in _pieces(kind, folder, counts)]
     try:
+        pieces = [piece for kind, folder in folders.items() for piece in _pieces(kind, folder, counts)]
         sums = _summed(pieces)
         return _tables([(kind, *table) for kind, of_kind in sums.items() for table in of_kind.rows()], prefix, types)
-    except (NotPlainError, UnicodeEncodeError):
+    except _LEFT_TO_SPARK:
         return None
 
 
@@ -83,9 +90,21 @@ def _summed(pieces: Sequence[Piece]) -> dict[str, Sums]:
 def _each_summed(pieces: Sequence[Piece]) -> Iterable[Sums]:
     if len(pieces) <= len(_KINDS):
         return map(of_piece, pieces)
-    processes = min(PROCESSES_MAX, os.cpu_count() or 1)
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(PROCESSES_MAX, multiprocessing.get_context("spawn"), initializer=_begin) as pool:
         return [*pool.map(of_piece, pieces)]
+
+
+def _begin() -> None:
+    """Of a process of the pool: it ends when its parent has ended, however that was, and leaves Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
 
 
 def of_piece(piece: Piece) -> Sums:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from reconciliation.summing import shapes
-from reconciliation.summing.shapes import NotPlainError
+from reconciliation.summing.shapes import BIGINT, NotPlainError
+from reconciliation.summing.totals import most
 
-_WIDEST = 1 << 63
 _Start = tuple[int, int, int | None] | None
 """Number and offset of a record, and its `next`."""
 
@@ -24,7 +24,7 @@ class _Run:
 
     def __init__(self, offset: int, at: int) -> None:
         self.numbers = array("q")
-        self.ats, self.offsets = [at, at], [offset, offset]
+        self.ats, self.offsets = (at, at), (offset, offset)
         self.first = offset, at
         self.start: _Start = None
         self.low: int | None = None
@@ -32,8 +32,7 @@ class _Run:
         self.digests = set[str]()
 
     def see(self, offset: int, at: int) -> None:
-        self.ats = [min(self.ats[0], at), max(self.ats[1], at)]
-        self.offsets = [min(self.offsets[0], offset), max(self.offsets[1], offset)]
+        self.ats, self.offsets = _span(*self.ats, at), _span(*self.offsets, offset)
         self.first = min(self.first, (offset, at))
 
 
@@ -48,7 +47,7 @@ class Numbered:
         name, number, at = record.get("run"), record.get("n"), record.get("at")
         if type(name) is not str:
             raise NotPlainError
-        shapes.numbers_or_none((number, at), _WIDEST)
+        shapes.numbers_or_none((number, at), BIGINT)
         run = self._runs.get(name)
         if run is None:
             shapes.texts_or_none((name,))
@@ -62,7 +61,7 @@ class Numbered:
         name, at = self.add(offset, record)
         run, following, digest = self._runs[name], record.get("next"), record.get("digest")
         low, closed = record.get("low"), record.get("closed")
-        shapes.numbers_or_none((low, following), _WIDEST)
+        shapes.numbers_or_none((low, following), BIGINT)
         shapes.numbers_or_none((closed,))
         if type(digest) is not str:
             raise NotPlainError
@@ -71,7 +70,7 @@ class Numbered:
             run.digests.add(digest)
         start = record["n"], offset, following
         run.start = _earlier(run.start, start)
-        run.low, run.closed = _most(run.low, low), _most(run.closed, closed)
+        run.low, run.closed = most(run.low, low), most(run.closed, closed)
         return name, at, digest
 
     def merge(self, others: Numbered) -> None:
@@ -80,11 +79,11 @@ class Numbered:
             if ours is theirs:
                 continue
             ours.numbers.extend(theirs.numbers)
-            for offset, at in zip(theirs.offsets, theirs.ats, strict=True):
-                ours.see(offset, at)
+            ours.offsets = _span(*ours.offsets, *theirs.offsets)
+            ours.ats = _span(*ours.ats, *theirs.ats)
             ours.first = min(ours.first, theirs.first)
             ours.start = _earlier(ours.start, theirs.start)
-            ours.low, ours.closed = _most(ours.low, theirs.low), _most(ours.closed, theirs.closed)
+            ours.low, ours.closed = most(ours.low, theirs.low), most(ours.closed, theirs.closed)
             ours.digests |= theirs.digests
 
     def rows(self, source: str) -> Iterator[dict[str, Any]]:
@@ -105,9 +104,9 @@ class Numbered:
             yield row | (marks if source == "outcomes" else {})
 
 
+def _span(*numbers: int) -> tuple[int, int]:
+    return min(numbers), max(numbers)
+
+
 def _earlier(one: _Start, other: _Start) -> _Start:
     return other if one is None else one if other is None else min(one, other, key=lambda start: start[:2])
-
-
-def _most(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else max(one, other)

@@ -16,10 +16,8 @@ from reconciliation.summing import shapes
 from reconciliation.summing.edges import Edges
 from reconciliation.summing.hashing import Column, hashed
 from reconciliation.summing.numbered import Numbered
-from reconciliation.summing.shapes import NotPlainError
-from reconciliation.summing.totals import Key, Totals
-
-Row = dict[str, Any]
+from reconciliation.summing.shapes import BIGINT, NotPlainError
+from reconciliation.summing.totals import Key, Row, Totals
 
 _NUMBERS: Final = ("store", "cell", "answer_cell", "presettled")
 _OF_GROUP: Final = tuple(name for name in KEYS if name != "digest")
@@ -61,7 +59,7 @@ class OutcomeSums:
         seqs, eids = shapes.rows_of(group.get("seq")), shapes.rows_of(group.get("eid"))
         if len(seqs) != len(eids):
             raise NotPlainError
-        shapes.numbers_or_none([group.get("store"), group.get("link")], 1 << 63)
+        shapes.numbers_or_none([group.get("store"), group.get("link")], BIGINT)
         shapes.numbers_or_none([group.get("cell"), group.get("answer_cell"), group.get("presettled")])
         key = digest, *_key(group)
         tally = self._tallies.get(key)

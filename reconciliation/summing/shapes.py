@@ -1,7 +1,7 @@
 """Records as they are when a gateway wrote them; anything else is NotPlainError, and Spark makes the sums.
 
-Spark's own reader knows what to make of a record that is torn, of a number where a text should be, of a value too
-large. To know it here as well would be a second reader of everything that may be wrong.
+A record that is torn, a number where a text should be, a value too large: what becomes of them is decided once, by
+Spark's reader.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import Any, Final
 
 import orjson
 
-_WIDEST: Final = 1 << 31
+INT, BIGINT = 1 << 31, 1 << 63
 _LITERALS: Final = b"true", b"false"
+_DEPTH_MAX: Final = 500
+"""Spark's parser takes 1,000 levels, orjson a few more. Names of more than 50,000 octets and numbers of more than 1,000
+digits, which it does not take either, are not looked for, where they are in fields that are not read."""
 
 
 class NotPlainError(Exception):
@@ -28,17 +31,24 @@ def record_of(content: bytes | None) -> dict[str, Any]:
         record = orjson.loads(content)
     except orjson.JSONDecodeError:
         raise NotPlainError from None
-    if type(record) is not dict or (any(literal in content for literal in _LITERALS) and _has_literals(record)):
+    if type(record) is not dict:
         raise NotPlainError
+    has_literals = any(literal in content for literal in _LITERALS)
+    if has_literals or content.count(b"[") + content.count(b"{") > _DEPTH_MAX:
+        _check_levels(record)
     return record
 
 
-def _has_literals(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_has_literals(part) for part in value.values())
-    if isinstance(value, list):
-        return any(_has_literals(part) for part in value)
-    return isinstance(value, bool)
+def _check_levels(record: dict[str, Any]) -> None:
+    level: list[Any] = [record]
+    for _ in range(_DEPTH_MAX):
+        parts = [part for value in level for part in (value.values() if type(value) is dict else value)]
+        if bool in map(type, parts):
+            raise NotPlainError
+        level = [part for part in parts if type(part) in (dict, list)]
+        if not level:
+            return
+    raise NotPlainError
 
 
 def number(value: Any) -> int:
@@ -56,7 +66,7 @@ def texts_or_none(values: Iterable[Any]) -> None:
             value.encode()
 
 
-def numbers_or_none(values: Iterable[Any], widest: int = _WIDEST) -> None:
+def numbers_or_none(values: Iterable[Any], widest: int = INT) -> None:
     """Each is a whole number below `widest`, or missing."""
     for value in values:
         if value is not None and (type(value) is not int or not -widest <= value < widest):

@@ -11,6 +11,7 @@ import numpy as np
 from reconciliation.summing.hashing import Column
 
 Key = tuple[Any, ...]
+Row = dict[str, Any]
 _SPARSE: Final = 16
 """Rows with the same key that follow each other, on average: with fewer, they are sorted first."""
 WAYS: Final[Mapping[str, tuple[Callable[[Any, Any], Any], Any]]] = {
@@ -64,6 +65,11 @@ class Totals:
         """`names`: of the parts of the key."""
         for key, numbers in self._rows.items():
             yield {**dict(zip(names, key, strict=True)), **dict(zip(self._columns, numbers, strict=True))}
+
+
+def most(one: Any, other: Any) -> Any:
+    """None is nothing."""
+    return other if one is None else one if other is None else max(one, other)
 
 
 def _starts(columns: Sequence[Column]) -> Column:

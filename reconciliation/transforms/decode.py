@@ -10,13 +10,8 @@ from pyspark.sql import functions as F
 
 from reconciliation.model.acts import ACTS, ENDS, PLACED, STRETCH
 from reconciliation.model.runs import RECORDED
-from reconciliation.model.schemas import JOURNAL, OUTCOMES
+from reconciliation.model.schemas import COPY_KEY, GATEWAY_KEY, JOURNAL, OUTCOMES
 from reconciliation.model.tally import TERMINAL
-
-GATEWAY_KEY = "^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|$)"
-COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,18};"
-"""Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it. A number of 19
-digits may be none: its key is no gateway's."""
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
@@ -49,7 +44,7 @@ def journal_records(records: DataFrame) -> DataFrame:
 def settlements(records: DataFrame) -> DataFrame:
     """One row per EID that the journal ends or returns: [FIRST, LAST, FIRST_SEQ, COVER] unfolded. `seq` is null where
     no delivery was settled: the realm did it itself."""
-    first, last, first_seq = (F.element_at("range", place) for place in (1, 2, 3))
+    first, last, first_seq = (F.get("range", F.lit(place)) for place in range(3))
     rows = _ranges(records).where(F.col("operation").isin("return", *ENDS))
     rows = rows.withColumn("eid", F.explode(F.sequence(first, last)))
     return rows.select("offset", "run", "at", "node", "durable", "store", "operation", "failed", "cause", "to", "eid",
@@ -71,7 +66,7 @@ def acts(records: DataFrame) -> DataFrame:
     what counts by its place in the journal (`offset`), and one for each cause of the rest: what lies between the lowest
     and the highest EID, how many ranges, and the first of it. A consumer's verb is among them, one row for each
     `STRETCH` EIDs, where no delivery was settled by it, which no realm writes."""
-    first, last, first_seq = (F.element_at("range", place) for place in (1, 2, 3))
+    first, last, first_seq = (F.get("range", F.lit(place)) for place in range(3))
     of_none = F.col("operation").isin(*TERMINAL) & (F.coalesce(first_seq, F.lit(0)) < 1)
     own = F.col("operation").isin(*ACTS) | of_none
     ranges = _ranges(records).where(own).withColumns({"first": first, "last": last})

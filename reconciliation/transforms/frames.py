@@ -78,15 +78,20 @@ def _meets(link: Link, topic: str, partition: int, first: int, last: int) -> boo
     )
 
 
+def counting(links: Iterable[Link], extent: Extent) -> list[tuple[str, str, int, int]]:
+    """(link, topic, partition, first): from that offset on the records of a link count (`schemas.COUNTING`)."""
+    firsts = {(span.topic, span.partition): span.first for span in extent.ranges}
+    return [
+        (link.name, span.topic, span.partition, max(span.first, firsts[span.topic, span.partition]))
+        for link in links
+        for span in link.ranges
+        if (span.topic, span.partition) in firsts
+    ]
+
+
 def of_links(spark: SparkSession, chain: Chain, extent: Extent, kind: Kind) -> DataFrame:
     """What each link has landed, as far as it counts: not what was read anew since, nor what the store has no more."""
-    firsts = {(span.topic, span.partition): span.first for span in extent.ranges}
-    rows: list[tuple[str | int | None, ...]] = [
-        (link.name, span.topic, span.partition, max(span.first, firsts[span.topic, span.partition]))
-        for link in chain.links
-        for span in link.ranges
-        if kind_of(chain.prefix, span.topic) == kind and (span.topic, span.partition) in firsts
-    ]
+    rows = [row for row in counting(chain.links, extent) if kind_of(chain.prefix, row[1]) == kind]
     folders = folders_of(chain.folder, chain.links, kind)
     if not rows or not folders:
         return local_table(spark, [], schemas.RECORD_DDL)

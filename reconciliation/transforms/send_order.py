@@ -51,7 +51,7 @@ def _suspects(sent: DataFrame) -> DataFrame:
 
 
 def _before() -> WindowSpec:
-    return Window.partitionBy(*LINK).orderBy("first").rowsBetween(Window.unboundedPreceding, -1)
+    return Window.partitionBy(*LINK).orderBy("first", "lowest").rowsBetween(Window.unboundedPreceding, -1)
 
 
 def _edges(sent: DataFrame) -> DataFrame:

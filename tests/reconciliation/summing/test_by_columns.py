@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -115,11 +116,42 @@ def test_both_make_the_same_sums(
 def test_several_processes_make_the_same_sums(
     landed: Callable[[Fill], Records], tmp_path: Path, session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = landed(_at_random(3))
+    """The second half of the records comes first."""
+    records, pools = landed(_at_random(3)), list[int]()
+
+    def pool(processes: int, *more: Any, **others: Any) -> ProcessPoolExecutor:
+        pools.append(processes)
+        return ProcessPoolExecutor(processes, *more, **others)
+
     monkeypatch.setattr(link, "ALONE", 1)
-    summed = by_columns(records, tmp_path / "pieces", rows=len(records["outcomes"]) // 3)
-    assert summed is not None
+    monkeypatch.setattr(link, "ProcessPoolExecutor", pool)
+    halves = {kind: len(table) // 2 for kind, table in records.items()}
+    turned = {
+        kind: pa.concat_tables([table.slice(halves[kind]), table.slice(0, halves[kind])])
+        for kind, table in records.items()
+    }
+    summed = by_columns(turned, tmp_path / "pieces", rows=max(halves["outcomes"] // 2, 1))
+    assert summed is not None and pools == [link.PROCESSES_MAX]
     same(summed, by_spark(records, session))
+
+
+def test_the_partitions_of_a_topic_have_sums_of_their_own(
+    landed: Callable[[Fill], Records], tmp_path: Path, session: SparkSession
+) -> None:
+    records = landed(odd_realm.fill)
+    rows = records["events"].to_pylist()
+    rows += [{**row, "partition": 7, "offset": row["offset"] + 4000} for row in rows[::2]]
+    divided = {**records, "events": pa.Table.from_pylist(rows, schemas.RECORD)}
+    summed = by_columns(divided, tmp_path / "divided")
+    assert summed is not None and {0, 7} == {row["partition"] for row in summed}
+    same(summed, by_spark(divided, session))
+
+
+def test_a_damaged_file_is_left_to_spark(tmp_path: Path) -> None:
+    folder = tmp_path / "kind=outcomes"
+    folder.mkdir()
+    (folder / "part-0.parquet").write_bytes(b"PAR1 torn")
+    assert link.of_link({"outcomes": folder}, {("um.outcomes", 0): 0}, "um", pa.schema([])) is None
 
 
 def _with(**values: object) -> Callable[[bytes], bytes]:
@@ -144,6 +176,7 @@ def _with_entry(**values: object) -> Callable[[bytes], bytes]:
     return change
 
 
+NO_SEQS: Row = {"seq": [], "eid": []}
 Odd = dict[str, Callable[[bytes], bytes]]
 ODD_OUTCOMES: Odd = {
     "torn": lambda value: value[:-7],
@@ -158,6 +191,10 @@ ODD_OUTCOMES: Odd = {
     "no time": _with(at=None),
     "no digest": _with(digest=None),
     "another field": _with(more={"true": [True]}),
+    "a deep field": _with(more=json.loads("[" * 600 + "]" * 600)),
+    "a large field": _with(more=[[number] for number in range(600)]),
+    "one time": _with(at=1_900_000_000_000_000),
+    "a group twice": lambda value: _with(groups=json.loads(value)["groups"] * 2)(value),
     "an older release": _with(next=None, closed=None),
     "cell is too large": _with_group(cell=1 << 31),
     "store is a fraction": _with_group(store=1.0),
@@ -172,6 +209,9 @@ ODD_OUTCOMES: Odd = {
     "a seq is a text": _with_group(seq=["1"], eid=[1]),
     "no eid": _with_group(seq=[1], eid=[None]),
     "no seqs": _with_group(seq=[], eid=[]),
+    "no seqs, then some": lambda value: _with(
+        groups=[{**group, **more} for group in json.loads(value)["groups"] for more in (NO_SEQS, {})]
+    )(value),
     "half a surrogate": _with(digest="\ud800"),
     "a number twice": lambda value: value.replace(b'"n"', b'"n": 5, "n"', 1),
 }
@@ -190,28 +230,33 @@ ODD_JOURNAL: Odd = {
     "returned": _with_entry(operation="return", failed=1, runs=[[4000, 4200, 17, 4000]]),
 }
 PLAIN = {
-    "a number twice", "an older release", "node is called true", "no node, store or link", "seqs that fall",
-    "name is a mapping", "eids that fall", "no seqs", "for no delivery", "kept elsewhere",
-    "an unknown operation", "no operation", "returned",
+    "a number twice", "a large field", "one time", "a group twice", "an older release", "node is called true",
+    "no node, store or link", "seqs that fall", "eids that fall", "no seqs", "no seqs, then some", "for no delivery",
+    "kept elsewhere", "an unknown operation", "no operation", "returned",
 }  # fmt: skip
 """What columns sum all the same."""
 ODD_KEYS = [
     None, b"", b"stranger", b"1;basic;0-0000;5", b"1;basic;0-0000;5;", b"1;basic;0-0000;5x;",
     b"1;basic;0-0000;\xd9\xa1;", b"1;Basic;0-0000;5;", b"1;basic;0-00001;5;", b"2;7;8;", b"2;7;8", b"2;7;8;1;2",
     b"2;7777777777777;8;", b"2;x;8;", b"1;basic;0-0000;" + b"9" * 19, b"3;basic;0-0000;" + b"9" * 18,
+    *(f"1;basic;0-0000;5{end}".encode() for end in ("\n", "\r", "\u0085", "\u2028")), b"3;basic;0-0000;5;1;2\n",
 ]  # fmt: skip
-KEYS_LEFT = [b"\xff;a;b;1", b"3;basic;0-0000;5;1;2\n", b"1;basic;0-0000;5\n"]
-"""No text, and what Java's regular expressions take for the end."""
+NO_TEXT = b"\xff;a;b;1"
 
 
 def _changed(records: Records, kind: str, column: str, changes: Iterable[Callable[[Any], Any]]) -> Records:
-    """The records once for each change; it is made in every third of them."""
-    rows = []
+    """Those records that say something, once for each change; it is made in every second of them."""
+    rows, there = [], [row for row in records[kind].to_pylist() if kind == "events" or b"store" in row["value"]]
     for number, change in enumerate(changes):
-        for place, row in enumerate(records[kind].to_pylist()):
-            value = row[column] if place % 3 else change(row[column])
+        for place, row in enumerate(there):
+            value = row[column] if place % 2 else change(row[column])
             rows.append({**row, "offset": row["offset"] + 100 * number, column: value})
     return {**records, kind: pa.Table.from_pylist(rows, schemas.RECORD)}
+
+
+def _of_link(number: int, change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """Deliveries of a link of its own."""
+    return lambda value: change(_with_group(link=number)(value))
 
 
 def _instead(key: bytes | None, _: object) -> bytes | None:
@@ -223,6 +268,8 @@ def test_records_of_another_shape_are_left_to_spark_or_summed_as_it_does(
     kind: str, odd: Odd, landed: Callable[[Fill], Records], tmp_path: Path, session: SparkSession
 ) -> None:
     records = landed(odd_realm.fill)
+    if kind == "outcomes":
+        odd = {name: _of_link(number, change) for number, (name, change) in enumerate(odd.items(), 100)}
     plain = [
         name
         for name, change in odd.items()
@@ -233,6 +280,8 @@ def test_records_of_another_shape_are_left_to_spark_or_summed_as_it_does(
     summed = by_columns(together, tmp_path / "together")
     assert summed is not None
     same(summed, by_spark(together, session))
+    left = _changed(records, kind, "value", [odd[name] for name in odd if name not in PLAIN])
+    assert by_spark(left, session), "none of these ends a reconciliation"
 
 
 def test_keys_of_another_shape_are_left_to_spark_or_summed_as_it_does(
@@ -243,20 +292,24 @@ def test_keys_of_another_shape_are_left_to_spark_or_summed_as_it_does(
     def of_keys(*keys: bytes | None) -> Records:
         return _changed(records, "events", "key", [partial(_instead, key) for key in keys])
 
-    for number, key in enumerate(KEYS_LEFT):
-        assert by_columns(of_keys(key), tmp_path / str(number)) is None
+    assert by_columns(of_keys(NO_TEXT), tmp_path / "left") is None
     together = of_keys(*ODD_KEYS)
     summed = by_columns(together, tmp_path / "together")
     assert summed is not None
     same(summed, by_spark(together, session))
 
 
-def test_more_ends_than_are_unfolded_are_left_to_spark(
+def test_ends_are_unfolded_some_at_a_time_and_a_range_that_is_too_long_is_left_to_spark(
     landed: Callable[[Fill], Records], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = landed(odd_realm.fill)
+    at_once = by_columns(records, tmp_path / "at-once")
     monkeypatch.setattr(journal, "EIDS_MAX", 3)
-    assert by_columns(records, tmp_path / "many") is None
+    summed = by_columns(records, tmp_path / "some")
+    assert at_once is not None and summed is not None
+    same(summed, at_once)
+    monkeypatch.setattr(journal, "EIDS_MAX", 1)
+    assert by_columns(records, tmp_path / "long") is None
 
 
 def test_hashes_are_those_of_spark(session: SparkSession) -> None:
