@@ -100,7 +100,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_incomplete\.py::test_records_that_cannot_be_read": "test_no_outcome_record",
     r"reconciliation/read/test_adopted\.py::.*\[kafka": "the same on the embedded realm",
     r"reconciliation/read/test_merging\.py::test_a_chain": "test_each_record_counts_once",
-    r"reconciliation/summing/test_by_columns\.py::test_(both.*seed|several|rec|the_par)": "test_both_make_the_same_sums",
+    r"reconciliation/summing/test_by_columns\.py::test_(both.*seed|several|rec|the_par)": "test_both_make_the_same",
     r"reconciliation/read/test_sums_at_random\.py": "tests/reconciliation/read/test_sums.py",
     r"reconciliation/read/test_sums\.py::test_(days|where|what_was|a_realm|what_is.*_of_no)": "test_what_is_wrong",
     r"reconciliation/read/test_sums\.py::test_sums_that": "the other tests of the file",
