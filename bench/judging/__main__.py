@@ -3,11 +3,11 @@
     python -m bench.judging [--outcomes 10000000] [--days 10] [--record]
 
 The realm is that of `bench.increments`, on this machine: `--days` runs of a gateway, deliveries in turns of 256 on
-twenty queues. The reconciliation is a process of its own; its steps say when the records are landed and when they
-are judged, from all rows and with `--sums`. DuckDB is asked the same of the same Parquet (`by_duckdb.py`) where it is installed:
-`.venv/bin/python -m pip install duckdb`. Seconds, and processor seconds of all processes. `--record` writes
-results/DATE-COMMIT-judging.json. Required on two idle cores: 10 M outcomes judged in 15 s and 100 M in 40 s, 0.6 M a
-second landed, at most 6 times the processor time of DuckDB.
+twenty queues. The reconciliations, from all rows and with `--sums`, are processes of their own; their steps say when
+the records are landed and when they are judged. DuckDB is asked the same of the same Parquet (`by_duckdb.py`) where it
+is installed: `.venv/bin/python -m pip install duckdb`. Seconds, and processor seconds of all processes. `--record`
+writes results/DATE-COMMIT-judging.json. Required on two idle cores: 10 M outcomes judged in 15 s and 100 M in 40 s,
+0.6 M a second landed, at most 6 times the processor time of DuckDB.
 """
 
 from __future__ import annotations

@@ -29,11 +29,11 @@ _LENGTH: Final = np.uint64(8)
 
 def hashed(first: Column, second: Column | None = None, known: Column | None = None) -> Column:
     """Of each row, as int64. `known`: where `second` is no null, which leaves a hash as it is; None: everywhere."""
-    one = _of_longs(first, np.full(len(first), _SEED))
+    seeds = _of_longs(first, np.full(len(first), _SEED))
     if second is None:
-        return one.view(np.int64)
-    both = _of_longs(second, one)
-    return (both if known is None else np.where(known, both, one)).view(np.int64)
+        return seeds.view(np.int64)
+    both = _of_longs(second, seeds)
+    return (both if known is None else np.where(known, both, seeds)).view(np.int64)
 
 
 def _of_longs(numbers: Column, seeds: Column) -> Column:

@@ -144,23 +144,23 @@ def _put(rows: dict[Key, Row], key: Key, row: Row, added: Any) -> None:
     rows[key] = row if there is None else added(there, row)
 
 
-def _act_added(one: Row, other: Row) -> Row:
-    first = min(one, other, key=lambda row: (row["at"], row["run"]))
+def _act_added(left: Row, right: Row) -> Row:
+    first = min(left, right, key=lambda row: (row["at"], row["run"]))
     return {
-        "node": most(one["node"], other["node"]),
-        "lowest": min(one["lowest"], other["lowest"]),
-        "highest": max(one["highest"], other["highest"]),
-        "count": one["count"] + other["count"],
+        "node": most(left["node"], right["node"]),
+        "lowest": min(left["lowest"], right["lowest"]),
+        "highest": max(left["highest"], right["highest"]),
+        "count": left["count"] + right["count"],
         "at": first["at"],
         "run": first["run"],
     }
 
 
-def _mention_added(one: Row, other: Row) -> Row:
+def _mention_added(left: Row, right: Row) -> Row:
     return {
-        **{name: most(one[name], other[name]) for name in ("node", "last", "ended")},
-        "offset_first": min(one["offset_first"], other["offset_first"]),
-        "offset_last": max(one["offset_last"], other["offset_last"]),
+        **{name: most(left[name], right[name]) for name in ("node", "last", "ended")},
+        "offset_first": min(left["offset_first"], right["offset_first"]),
+        "offset_last": max(left["offset_last"], right["offset_last"]),
     }
 
 

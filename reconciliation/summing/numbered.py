@@ -108,5 +108,5 @@ def _span(*numbers: int) -> tuple[int, int]:
     return min(numbers), max(numbers)
 
 
-def _earlier(one: _Start, other: _Start) -> _Start:
-    return other if one is None else one if other is None else min(one, other, key=lambda start: start[:2])
+def _earlier(left: _Start, right: _Start) -> _Start:
+    return right if left is None else left if right is None else min(left, right, key=lambda start: start[:2])

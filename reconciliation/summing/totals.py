@@ -67,9 +67,9 @@ class Totals:
             yield {**dict(zip(names, key, strict=True)), **dict(zip(self._columns, numbers, strict=True))}
 
 
-def most(one: Any, other: Any) -> Any:
+def most(left: Any, right: Any) -> Any:
     """None is nothing."""
-    return other if one is None else one if other is None else max(one, other)
+    return right if left is None else left if right is None else max(left, right)
 
 
 def _starts(columns: Sequence[Column]) -> Column:

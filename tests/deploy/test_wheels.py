@@ -104,7 +104,9 @@ def test_reconcile_says_what_to_install(installed: Installed, tmp_path: Path) ->
     done = installed.run("reconcile", "--config", config, "--out", tmp_path / "report")
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
-    assert re.search(r"is not installed: \S+/bin/python -m pip install 'numpy' 'pyarrow' 'pyspark==[\d.]+'$", line), line
+    assert re.search(r"is not installed: \S+/bin/python -m pip install 'numpy' 'pyarrow' 'pyspark==[\d.]+'$", line), (
+        line
+    )
 
 
 def test_it_serves_sends_and_receives(installed: Installed, tmp_path: Path) -> None:
