@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import numpy
 import orjson
-import pyarrow
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
@@ -39,7 +39,7 @@ from reconciliation.transforms import frames, sums
 
 COMPLETE = "sums.json"
 _MADE, _SUM = "made", "sum="
-_VERSIONS = " ".join(package.__version__ for package in (pyspark, numpy, orjson, pyarrow))
+_VERSIONS = " ".join(package.__version__ for package in (pyspark, numpy, orjson, pa))
 VERIFIED = set[tuple[str, bytes]]()  # links and marks, by this process: from one round to the next they stay
 
 
@@ -103,8 +103,7 @@ def _made_here(landed: Landed, chain: Chain, link: Link, own: Folder, name: str)
         return False
     counts = {(topic, partition): first for _, topic, partition, first in frames.counting([link], landed.extent)}
     folders: dict[str, Path] = {kind: own.path / f"kind={kind}" for kind in CHAINED if (own / f"kind={kind}").exists()}
-    columns = [field for field in cast(StructType, StructType.fromDDL(schemas.SUMS)) if field.name != "sum"]
-    tables = of_link_by_columns(folders, counts, chain.prefix, to_arrow_schema(StructType(columns)))
+    tables = of_link_by_columns(folders, counts, chain.prefix, types())
     if tables is None:
         return False
     made = own / name
@@ -114,6 +113,12 @@ def _made_here(landed: Landed, chain: Chain, link: Link, own: Folder, name: str)
         folder.make()
         pq.write_table(table, folder.path / "part-0.parquet", compression="zstd")
     return True
+
+
+def types() -> pa.Schema:
+    """Of a table of sums, whose folder has its name. Spark reads it with these."""
+    columns = [field for field in cast(StructType, StructType.fromDDL(schemas.SUMS)) if field.name != "sum"]
+    return to_arrow_schema(StructType(columns))
 
 
 def _read(mark: bytes) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class EventSums:
         numbers = np.where(run_of > 0, seqs, eids)[~is_copy]
         values = {"xor": hashed(numbers, eids[~is_copy])} | {name: column[~is_copy] for name, column in spans.items()}
         self._events.add(labels, label_of[~is_copy], [numbers >> BITS], values)
-        stores, origins = (_numbers(part, is_copy)[is_copy] for part in _fields(texts, is_copy, (1, 2)))
+        stores, origins = map(_numbers, _fields(texts, is_copy, (1, 2)))
         self._held.add(places, place_of[is_copy], [], {"xor": hashed(stores, origins)})
 
     def merge(self, others: EventSums) -> None:
@@ -81,11 +81,8 @@ def _fields(texts: pa.Array, chosen: Column, places: Sequence[int]) -> list[pa.A
     return [pc.list_element(split, place) for place in places]
 
 
-def _numbers(texts: pa.Array, chosen: Column) -> Column:
-    """Of all keys; 0 for those that are not chosen."""
-    numbers = np.zeros(len(chosen), np.int64)
-    numbers[chosen] = pc.cast(texts, pa.int64()).to_numpy(zero_copy_only=False)
-    return numbers
+def _numbers(texts: pa.Array) -> Column:
+    return np.asarray(pc.cast(texts, pa.int64()).to_numpy(zero_copy_only=False), np.int64)
 
 
 def _runs(texts: pa.Array) -> tuple[list[str], Column, Column]:
@@ -93,6 +90,7 @@ def _runs(texts: pa.Array) -> tuple[list[str], Column, Column]:
     published = _matching(texts, GATEWAY_KEY)
     names, seqs = _fields(texts, published, (2, 3))
     encoded = pc.dictionary_encode(names)
-    run_of = np.zeros(len(texts), np.int64)
+    run_of, seq_of = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
     run_of[published] = encoded.indices.to_numpy(zero_copy_only=False) + 1
-    return encoded.dictionary.to_pylist(), run_of, _numbers(seqs, published)
+    seq_of[published] = _numbers(seqs)
+    return encoded.dictionary.to_pylist(), run_of, seq_of

@@ -44,17 +44,16 @@ class Numbered:
 
     def add(self, offset: int, record: dict[str, Any]) -> tuple[str, int]:
         """Its run and its time."""
-        name, number, at = record.get("run"), record.get("n"), record.get("at")
+        name, number, at = record.get("run"), shapes.number(record.get("n")), shapes.number(record.get("at"))
         if type(name) is not str:
             raise NotPlainError
-        shapes.numbers_or_none((number, at), BIGINT)
         run = self._runs.get(name)
         if run is None:
             shapes.texts_or_none((name,))
-            run = self._runs[name] = _Run(offset, shapes.number(at))
-        run.see(offset, shapes.number(at))
-        run.numbers.append(shapes.number(number))
-        return name, shapes.number(at)
+            run = self._runs[name] = _Run(offset, at)
+        run.see(offset, at)
+        run.numbers.append(number)
+        return name, at
 
     def add_outcomes(self, offset: int, record: dict[str, Any]) -> tuple[str, int, str]:
         """The same of an outcome record, with the digest of its tables."""

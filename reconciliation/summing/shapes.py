@@ -52,7 +52,8 @@ def _check_levels(record: dict[str, Any]) -> None:
 
 
 def number(value: Any) -> int:
-    if type(value) is not int:
+    """Of 64 bits."""
+    if type(value) is not int or not -BIGINT <= value < BIGINT:
         raise NotPlainError
     return value
 

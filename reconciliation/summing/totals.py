@@ -14,7 +14,7 @@ Key = tuple[Any, ...]
 Row = dict[str, Any]
 _SPARSE: Final = 16
 """Rows with the same key that follow each other, on average: with fewer, they are sorted first."""
-WAYS: Final[Mapping[str, tuple[Callable[[Any, Any], Any], Any]]] = {
+_WAYS: Final[Mapping[str, tuple[Callable[[Any, Any], Any], Any]]] = {
     "sum": (add, np.add),
     "xor": (xor, np.bitwise_xor),
     "least": (min, np.minimum),
@@ -44,7 +44,7 @@ class Totals:
             rows = {name: column[order] for name, column in rows.items()}
             starts = _starts(columns)
         counts = np.diff(starts, append=len(label_of)).tolist()
-        reduced = [WAYS[self._columns[name]][1].reduceat(column, starts).tolist() for name, column in rows.items()]
+        reduced = [_WAYS[self._columns[name]][1].reduceat(column, starts).tolist() for name, column in rows.items()]
         places = zip(*(column[starts].tolist() for column in columns), strict=True)
         for (label, *rest), numbers in zip(places, zip(counts, *reduced, strict=True), strict=True):
             self.put((*labels[label], *rest), numbers)
@@ -55,7 +55,7 @@ class Totals:
             self._rows[key] = [*numbers]
             return
         for place, (way, number) in enumerate(zip(self._columns.values(), numbers, strict=True)):
-            there[place] = WAYS[way][0](there[place], number)
+            there[place] = _WAYS[way][0](there[place], number)
 
     def merge(self, others: Totals) -> None:
         for key, numbers in others._rows.items():

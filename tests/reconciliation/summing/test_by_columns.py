@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
+from reconciliation.jobs import kept_sums
 from reconciliation.model import schemas
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.state import CHAINED
@@ -75,8 +74,7 @@ def by_columns(records: Records, directory: Path, first: int = 0, rows: int = 10
         folders[kind].mkdir(parents=True)
         pq.write_table(table, folders[kind] / "part-0.parquet", row_group_size=rows)
         counts |= {(row["topic"], row["partition"]): first for row in table.select(["topic", "partition"]).to_pylist()}
-    columns = [field for field in cast(StructType, StructType.fromDDL(schemas.SUMS)) if field.name != "sum"]
-    tables = link.of_link(folders, counts, _prefix(records), to_arrow_schema(StructType(columns)))
+    tables = link.of_link(folders, counts, _prefix(records), kept_sums.types())
     return None if tables is None else [{"sum": name, **row} for name, table in tables for row in table.to_pylist()]
 
 
@@ -158,22 +156,18 @@ def _with(**values: object) -> Callable[[bytes], bytes]:
     return lambda value: json.dumps({**json.loads(value), **values}).encode()
 
 
-def _with_group(**values: object) -> Callable[[bytes], bytes]:
+def _with_each(listed: str, **values: object) -> Callable[[bytes], bytes]:
+    """All that the record lists by that name."""
+
     def change(value: bytes) -> bytes:
         record = json.loads(value)
-        record["groups"] = [{**group, **values} for group in record["groups"]]
+        record[listed] = [{**part, **values} for part in record[listed]]
         return json.dumps(record).encode()
 
     return change
 
 
-def _with_entry(**values: object) -> Callable[[bytes], bytes]:
-    def change(value: bytes) -> bytes:
-        record = json.loads(value)
-        record["entries"] = [{**entry, **values} for entry in record["entries"]]
-        return json.dumps(record).encode()
-
-    return change
+_with_group, _with_entry = partial(_with_each, "groups"), partial(_with_each, "entries")
 
 
 NO_SEQS: Row = {"seq": [], "eid": []}
