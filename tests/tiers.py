@@ -102,7 +102,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_merging\.py::test_a_chain": "test_each_record_counts_once",
     r"reconciliation/summing/test_by_columns\.py::test_(both.*seed|several|rec|the_par)": "test_both_make_the_same",
     r"reconciliation/read/test_sums_at_random\.py": "tests/reconciliation/read/test_sums.py",
-    r"reconciliation/read/test_sums\.py::test_(days|where|what_was|a_realm|what_is.*_of_no)": "test_what_is_wrong",
+    r"reconciliation/read/test_sums\.py::test_(days|where|what_was|a_r|what_is.*_of_no)": "test_what_is_wrong",
     r"reconciliation/read/test_sums\.py::test_sums_that": "the other tests of the file",
     r"reconciliation/read/test_vanished\.py": "variants/test_variants.py: another topic of that name",
     r"reconciliation/read/test_adopted\.py::test_a_node_that_was_deleted": "test_an_adopted_topic_is_reconciled",

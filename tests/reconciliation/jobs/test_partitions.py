@@ -11,6 +11,7 @@ from tests.kit.processes.gateway import StartGateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 from tests.reconciliation.conftest import Reconcile
+from tests.reconciliation.days import said
 from transformers.codec import Described, UByte, ULong, encode
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
@@ -23,7 +24,7 @@ def urgent(at: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["embedded", "kafka"])
-def test_every_store_is_reconciled(new_gateway: StartGateway, reconcile: Reconcile, kind: str) -> None:
+def test_every_store_is_reconciled(new_gateway: StartGateway, reconcile: Reconcile, tmp_path: Path, kind: str) -> None:
     gateway = new_gateway(kind)
     gateway.command("node", "create", "dead", "--partitions", "2")
     gateway.command("node", "create", "urgent", "--priority-levels", "3", "--dead-letter", "dead")
@@ -62,3 +63,6 @@ def test_every_store_is_reconciled(new_gateway: StartGateway, reconcile: Reconci
     result = reconcile(realm)
     assert result.text.startswith("Verdict: CLEAN."), result.text
     assert result.manifest["balance"]["difference"] == 0
+    by_sums = reconcile(realm, state=tmp_path / "state", sums=True)
+    assert "Judged from the sums" in by_sums.text, by_sums.text
+    assert said(by_sums) == said(result)

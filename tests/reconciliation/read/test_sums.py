@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,6 +121,21 @@ def test_what_is_wrong_in_the_last_day_is_found(
     assert len(made_sums(days)) == 3
 
 
+def test_a_range_of_two_numbers_ends_for_no_delivery(days: Days, reconcile: Reconcile) -> None:
+    def halved(record: planting.Record) -> planting.Record:
+        offset, key, value = record
+        entries = json.loads(value or b"")["entries"]
+        ends = [{**entry, "runs": [run[:2] for run in entry["runs"]]} for entry in entries]
+        is_end = any(entry["operation"] == "acknowledge" for entry in entries)
+        return offset, key, json.dumps({**json.loads(value or b""), "entries": ends}).encode() if is_end else value
+
+    days.add(1)
+    planting.edit(days.realm.path or Path(), "um.journal", lambda rows: [*map(halved, rows)])
+    result = reconcile(days.realm)
+    assert result.code == 1 and {"A1", "A2"} <= result.classes().keys(), result.text
+    assert said(days.judged(sums=True)) == said(result)
+
+
 def made_sums(days: Days) -> set[Path]:
     """The folders with the sums of its links."""
     return set((days.state / "links").glob("*/made=*"))
@@ -149,14 +165,17 @@ def test_what_was_left_on_an_earlier_day_is_ended_twice(days: Days, reconcile: R
     assert said(result) == said(reconcile(days.realm))
 
 
+@pytest.mark.parametrize("kind", ["embedded", "kafka"])
 def test_a_realm_with_much_that_is_odd_is_judged_by_sums(
-    request: pytest.FixtureRequest, tmp_path: Path, reconcile: Reconcile
+    request: pytest.FixtureRequest, tmp_path: Path, reconcile: Reconcile, kind: str
 ) -> None:
-    place, state, results = made("embedded", request, tmp_path / "realm"), tmp_path / "state", list[Result]()
+    place, state, results = made(kind, request, tmp_path / "realm"), tmp_path / "state", list[Result]()
     with cut_world(
         place.realm, lambda: results.append(reconcile(place.realm, state=state, sums=True)), [9, 23]
     ) as world:
         odd_realm.fill(world)
     results.append(reconcile(place.realm, state=state, sums=True))
     assert [BY_SUMS in result.text for result in results] == [True] * 3
+    files = [*(state / "links").glob("link=*/made=*/sum=*/*.parquet")]
+    assert files and {file.name for file in files} == {"part-0.parquet"}, "Spark made none of them"
     assert said(results[-1]) == said(reconcile(place.realm))

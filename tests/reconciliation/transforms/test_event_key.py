@@ -14,6 +14,10 @@ RECORDS = "topic string, partition int, offset bigint, timestamp bigint, key bin
 NODES = "topic string, partition int, store bigint, node string, standing string, adopted_at bigint"
 
 
+LINE_ENDS = ("\n", "\r", "\u0085", "\u2028", "\u2029")
+"""What a regular expression of Java may take for the end of a text."""
+
+
 def published() -> list[bytes]:
     keys = []
     for name in ("none", "basic", "complete", "of-a-user"):
@@ -26,7 +30,8 @@ def published() -> list[bytes]:
 
 def foreign() -> list[bytes]:
     begin = event_key.prefix("basic", RUN, headed=False)
-    return [b"", b"orders", b"1;2;3", b"2;x;4;dead;", begin, begin + b"seven", b"9" + begin[1:] + b"7", b"\xff\xfe"]
+    return [b"", b"orders", b"1;2;3", b"2;x;4;dead;", begin, begin + b"seven", b"9" + begin[1:] + b"7", b"\xff\xfe",
+            *(begin + f"7{end}".encode() for end in LINE_ENDS)]  # fmt: skip
 
 
 def test_the_auditor_and_the_realm_read_a_key_alike(session: SparkSession) -> None:
