@@ -15,6 +15,7 @@ from tests import tiers
 from tests.kit.processes import forked
 from tests.kit.processes.broker import start_broker
 from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_realm, kafka_realm, start_gateway
+from tests.kit.tables import shipped
 
 # A node of a test does not live as long as to gain by more: half of its processor time went into compiling.
 os.environ.setdefault("KAFKA_JVM", "-Xms256m -Xmx1g -XX:TieredStopAtLevel=1")
@@ -26,6 +27,7 @@ os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parent.parent / ".cache" 
 
 # Most tests start gateways and commands to see what those do, and not how they start.
 forked.use()
+shipped.keep()
 
 # A busy machine says nothing about a test: one example has taken a minute on one. What lands is judged by the same
 # examples each time; `tests/fuzz/test_examples.py` (long tier) runs the property tests with others.

@@ -146,8 +146,11 @@ LONG: dict[str, str] = {
 }
 
 
+_LONG = re.compile(f"tests/(?:{'|'.join(f'(?:{pattern})' for pattern in LONG)})")
+
+
 def is_long(node_id: str) -> bool:
-    return any(re.match(f"tests/{pattern}", node_id) for pattern in LONG)
+    return _LONG.match(node_id) is not None
 
 
 def mark(items: Sequence[pytest.Item]) -> None:

@@ -3,10 +3,10 @@
     python -m tests.kit.processes.forking SOCKET
 
 A suite starts hundreds of gateways and commands; each would take a third to half a second of processor time for its
-imports alone. This process imports once, and forks for each request: a JSON object `argv`, `cwd`, `environ` and
-`files` (the limits of descriptors), with three descriptors: stdout, stderr, and where the exit code is written as text.
-It answers with the pid. What a forked command imported besides, of the product, is imported here before the next fork.
-It ends when its socket does.
+imports and the shipped tables alone. This process imports and compiles them once, and forks for each request: a JSON
+object `argv`, `cwd`, `environ` and `files` (the limits of descriptors), with three descriptors: stdout, stderr, and
+where the exit code is written as text. It answers with the pid. What a forked command imported besides, of the product,
+is imported here before the next fork. It ends when its socket does.
 
 It starts no thread, since a fork would not have it. The forked process is `gateway.cli.main.main` with those words, and
 ends as an interpreter does.
@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.kit.tables.shipped import keep_for_forks
+
 _WORDS_MAX = 1 << 20
 _OURS = ("gateway.", "mappings.", "native_backend.", "transformers.")
 _FIRST = ("gateway.serve.serve", "gateway.cli.node")
@@ -48,6 +50,7 @@ class Forking:
         self._children: dict[int, _Child] = {}  # by the descriptor that is ready when one has ended
         self._poll = select.poll()
         self._poll.register(requests, select.POLLIN)
+        keep_for_forks()
         self._import(_FIRST)
 
     def serve(self) -> bool:
