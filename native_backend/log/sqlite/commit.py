@@ -13,7 +13,7 @@ from mappings.compiler.errors import IN_FORCE, Errors
 from mappings.language.causes import at_commit, in_transaction
 from native_backend.log.port import Append, Appended, Cause, Completion, Failure, Transacted
 from native_backend.log.sqlite.catalog import Catalog
-from native_backend.log.sqlite.plan import Job, Plan
+from native_backend.log.sqlite.plan import Insert, Job, Plan
 from native_backend.log.sqlite.schema import begin, connect
 
 INSERT = "INSERT INTO batches (partition, first, count, at_ms, key, data) VALUES (?, ?, ?, ?, ?, ?)"
@@ -60,18 +60,21 @@ class Committer:
         return plan.completions
 
     def _store(self, jobs: Sequence[Job], deadline: float) -> Plan:
-        """Plan and encode outside the lock, and again when another process has written meanwhile."""
+        """Plan and encode outside the lock; and again inside it when another process has written meanwhile, which it
+        could do each time."""
         self._catalog.refresh()
-        while True:
-            plan = Plan(self._catalog, self._record_bytes_max)
-            for job in jobs:
-                plan.add(job)
-            rows = plan.inserts(self._now_ms())
-            begin(self.connection, deadline)
-            if not self._catalog.refresh():
-                self.connection.executemany(INSERT, rows)
-                return plan
-            self.connection.execute("ROLLBACK")
+        plan, rows = self._planned(jobs)
+        begin(self.connection, deadline)
+        if self._catalog.refresh():
+            plan, rows = self._planned(jobs)
+        self.connection.executemany(INSERT, rows)
+        return plan
+
+    def _planned(self, jobs: Sequence[Job]) -> tuple[Plan, list[Insert]]:
+        plan = Plan(self._catalog, self._record_bytes_max)
+        for job in jobs:
+            plan.add(job)
+        return plan, plan.inserts(self._now_ms())
 
     def _roll_back(self) -> None:
         self._catalog.forget()

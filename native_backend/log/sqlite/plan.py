@@ -31,6 +31,8 @@ class Transaction:
 
 
 Job = Append | Transaction
+Insert = tuple[int, int, int, int, "bytes | None", bytes]
+"""The parameters of one row: partition, first offset, count, time, key, data."""
 
 
 @dataclass(slots=True)
@@ -66,8 +68,8 @@ class Plan:
         else:
             self._add_transaction(job)
 
-    def inserts(self, at_ms: int) -> list[tuple[int, int, int, int, bytes | None, bytes]]:
-        """The rows as parameters of INSERT."""
+    def inserts(self, at_ms: int) -> list[Insert]:
+        """The rows."""
         known = self._catalog.known
         return [
             (

@@ -76,7 +76,9 @@ class CountedRun:
         log.append(Append(part.topic, part.partition, [b"k"] * 3, [b"strange"] * 3))
 
         def stored() -> bool:
-            done.extend(offset for answer in log.poll() if isinstance(answer, Appended) for offset in answer.offsets)
+            for answer in log.poll():
+                assert isinstance(answer, Appended) and answer.failure is None, answer
+                done.extend(answer.offsets)
             return len(done) == 3
 
         self.realm.until(stored, "the stranger's events")
