@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any
 
 from mappings import Decision, load_tables
 from native_backend.events.copy_key import copy_key
-from native_backend.log.port import Append, Appended, Log, TopicSpec, Transacted, Write
+from native_backend.log.port import Append, Appended, Completion, Log, TopicSpec, Transacted, Write
 from native_backend.nodes.admin import create_node, delete_node
 from native_backend.nodes.durable import Durable, channel_durable, durable_key, encode_durable, queue_durable
 from native_backend.nodes.durable_terms import DurableTerms
@@ -27,6 +28,7 @@ from native_backend.nodes.group_offset import Position, projection
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import DEFAULT, Properties
 
+_SOON_S = 0.02
 START_US = 1_900_000_000_000_000
 """Behind the log's own time, which is the machine's: what the journal says of an event, it says later."""
 TABLES = load_tables(profile="extended")
@@ -66,6 +68,7 @@ class World:
     shard: str = ""
     committed_to: int = 0
     """Behind the last journal record that was committed here."""
+    _ready: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
         single = [f"{self.prefix}.{name}" for name in ("journal", "outcomes", "commands")]
@@ -130,21 +133,31 @@ class World:
 
     def append(self, topic: str, keys: list[bytes], values: list[bytes]) -> list[int]:
         """Blocks until stored."""
-        batch = Append(topic, 0, keys, values)
-        self.log.append(batch)
+        self._log_wakes()
+        self.log.append(Append(topic, 0, keys, values))
         offsets: list[int] = []
         while len(offsets) < len(keys):
-            for done in self.log.poll():
+            for done in self._done():
                 assert isinstance(done, Appended) and done.failure is None, done
                 offsets += done.offsets
         return offsets
 
+    def _log_wakes(self) -> None:
+        """Whichever log it is by now: a loop that asks would take a core while the disk writes."""
+        self.log.on_ready(self._ready.set)
+
+    def _done(self) -> list[Completion]:
+        self._ready.wait(_SOON_S)  # some logs say it only where they are asked
+        self._ready.clear()
+        return self.log.poll()
+
     def commit(self, run: str, value: dict[str, Any], copies: Sequence[Write] = ()) -> int:
         """One journal record in one transaction, behind events that it writes."""
         record = Write(f"{self.prefix}.journal", 0, run.encode(), json.dumps(value).encode())
+        self._log_wakes()
         self.log.transact(self.shard, [*copies, record], None)
         while True:
-            for done in self.log.poll():
+            for done in self._done():
                 assert isinstance(done, Transacted) and done.failure is None, done
                 self.committed_to = done.offsets[-1] + 1
                 return done.offsets[-1]

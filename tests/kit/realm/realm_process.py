@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any, TypeVar
 
 from native_backend.clock import SystemClock
@@ -43,6 +44,8 @@ from tests.kit.realm.worlds import SimulatedWorld, World, pass_seconds
 
 A = TypeVar("A")
 BYTES = 1 << 20
+_DUE_S = 0.005
+"""So long a turn waits for what wakes it: parts of the realm are due by their time, too."""
 
 
 class WorldClock:
@@ -184,6 +187,8 @@ class RealmProcess:
         self.liveness = Life(self.run)
         parts = self.log, prefix, self.run, self.clock, self.workers, limits
         self.realm = Realm(*parts, selecting=holding, liveness=self.liveness)
+        self._ready = Event()
+        self.realm.on_ready(self._ready.set)
         raise_mistakes(self.realm)
         self.answers: list[Answer] = []
         self.asked: dict[object, int] = {}  # by owner: of how many stores
@@ -214,8 +219,13 @@ class RealmProcess:
         return self._seq
 
     def turn(self) -> None:
+        """Then wait until there is more, or something may be due."""
         self.answers += self.realm.poll()
-        self.world.pass_time()
+        if isinstance(self.world, SimulatedWorld):
+            self.world.pass_time()
+        else:
+            self._ready.wait(_DUE_S)
+            self._ready.clear()
 
     def until(self, condition: Callable[[], bool], what: str, turn: Callable[[], None] | None = None) -> None:
         until(condition, what, pause=turn or self.turn)
