@@ -101,6 +101,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_adopted\.py::.*\[kafka": "the same on the embedded realm",
     r"reconciliation/read/test_merging\.py::test_a_chain": "test_each_record_counts_once",
     r"reconciliation/summing/test_by_columns\.py::test_(both.*seed|several|rec|the_par)": "test_both_make_the_same",
+    r"reconciliation/ledgers/test_checks\.py::test_(each_lie|what_cannot)": "test_all_lies_at_once",
     r"reconciliation/read/test_sums_at_random\.py": "tests/reconciliation/read/test_sums.py",
     r"reconciliation/read/test_sums\.py::test_(days|where|what_was|a_r|what_is.*_of_no)": "test_what_is_wrong",
     r"reconciliation/read/test_sums\.py::test_sums_that": "the other tests of the file",

@@ -33,6 +33,8 @@ def _problem(arguments: argparse.Namespace) -> str:
         return "--json goes with --history"
     if missing and not arguments.fetch_jars:
         return f"the following arguments are required: {', '.join(missing)}"
+    if arguments.ledgers is not None and arguments.every is not None:
+        return "--ledgers does not go with --every: all messages are read for it"
     if arguments.every is not None and arguments.state is None:
         return "--every wants --state DIR: each reconciliation continues from the one before"
     if arguments.sums and arguments.state is None:
@@ -76,6 +78,11 @@ def _parser() -> argparse.ArgumentParser:
         "--sums",
         action="store_true",
         help="a trial: judge by the sums that each increment keeps, where they can tell; wants --state",
+    )
+    parser.add_argument(
+        "--ledgers",
+        metavar="DIR|URI",
+        help="compare what clients have noted there (*.jsonl) with messages and outcomes; reads the messages too",
     )
     _add_every(parser)
     add_window(parser, "report")

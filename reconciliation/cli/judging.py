@@ -15,7 +15,8 @@ from reconciliation.cli.places import HISTORY
 from reconciliation.cli.progress import Progress
 from reconciliation.history import kept
 from reconciliation.history.acknowledged import NOTHING, Acknowledged
-from reconciliation.jobs.reconcile import judge
+from reconciliation.jobs.reconcile import Judgement, judge
+from reconciliation.ledgers.compared import Compared, Request, compare
 from reconciliation.model import connector
 from reconciliation.model.errors import SetupError
 from reconciliation.model.folder import Folder
@@ -24,12 +25,14 @@ from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window
 from reconciliation.read import increments, landing
 from reconciliation.read.increments import Increment
+from reconciliation.read.landing import Landed
 from reconciliation.report import page, report, summary
 from reconciliation.report.result import Result, result_of
 
 STEPS = 6
 """Landing, four of `reconciliation.jobs.reconcile.judge`, and the report."""
 _MAKING = "making"
+_MESSAGES = "messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Task:
     """What is to be judged, and where the report goes: `directory`. `state`: where an earlier reconciliation has left
     how far it came, and this one does; None: all is read. `repeated`: it is one of a row (`--every`): the report of
     the one before stays until this one is written, and the history gets a record only of what is new. `sums`: the
-    increments of the state keep partial aggregates, and these are judged where they can tell."""
+    increments of the state keep partial aggregates, and these are judged where they can tell. `ledgers`: what clients
+    have noted, to be held against all of it."""
 
     session: SparkSession
     realm: Realm
@@ -59,6 +63,11 @@ class Task:
     state: Folder | None = None
     repeated: bool = False
     sums: bool = False
+    ledgers: Folder | None = None
+
+    @property
+    def steps(self) -> int:
+        return STEPS + (self.ledgers is not None)
 
 
 def judged(task: Task, extent: Extent, earlier: Earlier, now_us: int, progress: Progress) -> Result:
@@ -81,13 +90,15 @@ def judged(task: Task, extent: Extent, earlier: Earlier, now_us: int, progress: 
         increment.check()  # before all that Spark says of records that were removed meanwhile
     if task.sums:
         landed = replace(landed, said=f"{landed.said} {_words_of_sums(judgement.by_rows)}")
+    compared = None if task.ledgers is None else _compared(task, task.ledgers, landed, judgement, now_us, progress)
     progress.begin("writing the report")
     report.add_findings(making, judgement.findings)
     findings = report.condense(making, task.window, judgement.catalog.parts)
     known, took_s = kept.read(records, kept.LOOKED_AT), time.monotonic() - began_s
     result = result_of(
-        task.realm, task.window, landed, judgement, findings, known, earlier.acknowledged, versions(), now_us, took_s
-    )
+        task.realm, task.window, landed, judgement, findings, known, earlier.acknowledged, versions(), now_us, took_s,
+        compared,
+    )  # fmt: skip
     _publish(directory, result)
     try:
         increment.keep()  # after all of the report: what ends before has judged nothing
@@ -97,6 +108,24 @@ def judged(task: Task, extent: Extent, earlier: Earlier, now_us: int, progress: 
     if not task.repeated or result.is_for_history:
         kept.keep(records, result.record)
     return result
+
+
+def _compared(
+    task: Task, ledgers: Folder, landed: Landed, judgement: Judgement, now_us: int, progress: Progress
+) -> Compared:
+    """Adds what it finds to the findings."""
+    progress.begin("comparing what clients noted with messages and outcomes")
+    try:
+        compared, findings = compare(
+            Request(
+                task.session, task.realm, landed, judgement.catalog, judgement.runs, ledgers,
+                task.directory / _MESSAGES, judgement.written, now_us,
+            )
+        )  # fmt: skip
+    finally:
+        task.directory.remove(_MESSAGES)
+    judgement.findings += findings
+    return compared
 
 
 def _words_of_sums(why_not: str) -> str:

@@ -22,11 +22,12 @@ from pyspark.errors import PySparkException
 from reconciliation.cli import history
 from reconciliation.cli.acknowledge import acknowledge, read_acknowledged
 from reconciliation.cli.arguments import parsed, window_of
-from reconciliation.cli.judging import ALONE, STEPS, Earlier, Task, judged
+from reconciliation.cli.judging import ALONE, Earlier, Task, judged
 from reconciliation.cli.listening import listening
 from reconciliation.cli.places import folder, history_of, scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.cli.rounds import Rounds, Stopped, signals
+from reconciliation.ledgers.lines import ledgers_in
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import LocalFolder, named
@@ -57,6 +58,8 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         place = named(arguments.out)
         file = arguments.acknowledged
         known = None if isinstance(place, str) else read_acknowledged(file, LocalFolder(place))  # before Spark starts
+        if arguments.ledgers is not None and isinstance(noted := named(arguments.ledgers), Path):
+            ledgers_in(LocalFolder(noted))
         extent = landing.extent_of(realm)
         with scratch_of(place) as scratch:
             session = spark.start(scratch, offsets=extent.offsets, jars=jars, options=options)
@@ -65,7 +68,8 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
                 state = None if arguments.state is None else folder(named(arguments.state), session, scratch)
                 records = history_of(arguments, session, scratch)
                 repeated = arguments.every is not None
-                task = Task(session, realm, window, directory, state, repeated, arguments.sums)
+                ledgers = None if arguments.ledgers is None else folder(named(arguments.ledgers), session, scratch)
+                task = Task(session, realm, window, directory, state, repeated, arguments.sums, ledgers)
                 if repeated:
                     return _go_on(
                         task, arguments, lambda: Earlier(records, True, read_acknowledged(file, directory)), out
@@ -118,7 +122,7 @@ def jars_of(realm: Realm, directory: Path | None) -> list[Path]:
 def run(task: Task, extent: Extent, out: TextIO, earlier: Earlier = ALONE, now_us: int | None = None) -> int:
     """With a session that is there: land, judge, report. `now_us`: another time than it is."""
     now = time.time_ns() // 1000 if now_us is None else now_us
-    with Progress(SparkWork(task.session), "reconcile", STEPS) as progress:
+    with Progress(SparkWork(task.session), "reconcile", task.steps) as progress:
         result = judged(task, extent, earlier, now, progress)
         latest.write(task.directory, Latest(result.record, task.realm.prefix))
         out.write(summary.since_last(result) if earlier.since_last else summary.write(result))

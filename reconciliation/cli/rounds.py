@@ -19,7 +19,7 @@ from types import FrameType
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from reconciliation.cli.judging import STEPS, Earlier, Task, judged
+from reconciliation.cli.judging import Earlier, Task, judged
 from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.settings import SettingsError
@@ -78,7 +78,7 @@ class Rounds:
         began_s, now_us = time.monotonic(), self._now_us()
         try:
             extent = landing.extent_of(self._task.realm)
-            with Progress(SparkWork(self._task.session), "reconcile", STEPS, steps_said=False) as progress:
+            with Progress(SparkWork(self._task.session), "reconcile", self._task.steps, steps_said=False) as progress:
                 result = judged(self._task, extent, self._earlier(), now_us, progress)
         except (SettingsError, SourceError, SetupError, OSError, PySparkException, Py4JError) as error:
             if self._stopping:

@@ -25,6 +25,8 @@ _BY_RULE = ("A3", "A12")
 """One rule that was not kept to is one cause."""
 _IN_WORDS = ("A3", "A12", "Q1")
 """Rows of these name the first of several deliveries, or none."""
+_OF_CLIENTS = "C"
+"""What these say ends with the message-id."""
 _NUMBERS = re.compile(r"\d[\d,.]*(?:[, :-]+\d[\d,.]*)*")
 Key = tuple[str, str, str, str, str, str, str]
 
@@ -127,7 +129,8 @@ def key_of(row: dict[str, Any]) -> Key:
     store = "" if row["store"] is None else str(row["store"])
     run = "" if node else row["run"] or ""
     rule = row["rule"] or "" if code in _BY_RULE else ""
-    return code, node, row["durable"] or "", store, run, rule, worded(row["detail"])
+    detail = row["detail"].partition(": ")[0] if code.startswith(_OF_CLIENTS) else row["detail"]
+    return code, node, row["durable"] or "", store, run, rule, worded(detail)
 
 
 @lru_cache(4_096)

@@ -155,6 +155,44 @@ _ALL = (
         "Nothing. Use unsettled deliveries where loss matters.",
     ),
     AnomalyClass(
+        "C1",
+        "lost for its publisher",
+        "C",
+        "was told to its publisher as accepted, as the publisher's own ledger says, and is in no store",
+        "Ask the publisher to send it again. Where P1 names it, too, the record is gone; else the gateway has kept no "
+        "evidence of it, or the answer came from elsewhere: look at what lies between client and gateway.",
+    ),
+    AnomalyClass(
+        "C2",
+        "told otherwise than recorded",
+        "C",
+        "has another outcome in the ledger of its publisher than in the outcome records",
+        "Trust the store: look there with `realmgate trace` before the publisher sends it again.",
+    ),
+    AnomalyClass(
+        "C3",
+        "given otherwise than stored",
+        "C",
+        "came to a consumer under a tag that names no event or another one, as the consumer's ledger says",
+        "What that consumer settles by this tag may end another message. Compare the message-ids that are named.",
+    ),
+    AnomalyClass(
+        "C4",
+        "body changed",
+        "C",
+        "has another body in a client's ledger than in its store",
+        "Compare the stored octets (`realmgate browse`) with what the application sent or got; look for programs that "
+        "rewrite messages between client and gateway.",
+    ),
+    AnomalyClass(
+        "C5",
+        "settled otherwise than recorded",
+        "C",
+        "was settled by its consumer with another state than the outcome records say, as the consumer's ledger says",
+        "The consumer said released and the message is gone, or said accepted and it comes again: look it up with "
+        "`realmgate trace`.",
+    ),
+    AnomalyClass(
         "G2",
         "tables changed",
         "M",

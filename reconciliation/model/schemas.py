@@ -20,6 +20,9 @@ RECORD = pa.schema(
 )
 """A landed record. Events are landed without their value: nothing is judged by it."""
 
+MESSAGE = pa.schema([*RECORD, ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))])
+"""A record of an event as it is stored: only what clients noted is held against it."""
+
 OUTCOMES = """
 v int, run string, n bigint, at bigint, low bigint, next bigint, digest string, profile string, closed int,
 groups array<struct<
@@ -41,6 +44,7 @@ COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,18};"
 """Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it. A number of 19
 digits may be none: its key is no gateway's."""
 RECORD_DDL = "topic string, partition int, offset bigint, timestamp bigint, key binary, value binary"
+MESSAGE_DDL = f"{RECORD_DDL}, headers array<struct<key: string, value: binary>>"
 NODES = (
     "store bigint, node string, topic string, partition int, standing string, first_kept bigint, adopted_at bigint, "
     "kind string"

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +29,7 @@ from reconciliation.model.ranges import (
     Unread,
     kind_of,
 )
-from reconciliation.model.schemas import RECORD
+from reconciliation.model.schemas import MESSAGE, RECORD
 from reconciliation.read import realm_file
 from reconciliation.read.known_nodes import KnownNodes
 
@@ -69,6 +70,20 @@ def export(
                 file.close()
         unread = tuple(sorted((*extent.unread, *torn)))
         return Extent(extent.ranges, extent.positions, extent.topics, unread, extent.journal_before)
+
+
+def export_messages(directory: Path, topics: Collection[str], target: Path) -> None:
+    """Write every record of these topics below `target`, with key, value and headers. What cannot be decoded is left
+    out: the landing names it."""
+    with _opened(directory) as realm:
+        file = KindFile(target, lambda: None, MESSAGE)
+        try:
+            for topic in sorted(topics):
+                for row in realm.whole(topic, _ignored):
+                    if row[5] is not None:
+                        file.add(row)
+        finally:
+            file.close()
 
 
 @contextmanager
@@ -122,17 +137,18 @@ def _write(
 
 
 class KindFile:
-    """One Parquet file, filled in batches."""
+    """One Parquet file, filled in batches. `schema`: of the rows, whose sixth column is the value."""
 
-    def __init__(self, directory: Path, batch_written: Callable[[], None]) -> None:
+    def __init__(self, directory: Path, batch_written: Callable[[], None], schema: pa.Schema = RECORD) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._writer = pq.ParquetWriter(directory / "part-0.parquet", RECORD, compression="zstd")
-        self._rows: list[realm_file.Row] = []
+        self._schema = schema
+        self._writer = pq.ParquetWriter(directory / "part-0.parquet", schema, compression="zstd")
+        self._rows: list[tuple[Any, ...]] = []
         self._bytes = 0
         self._batch_written = batch_written
         self.written = 0
 
-    def add(self, row: realm_file.Row) -> None:
+    def add(self, row: tuple[Any, ...]) -> None:
         self._rows.append(row)
         self._bytes += len(row[5] or b"")
         if len(self._rows) >= BATCH_RECORDS or self._bytes >= BATCH_BYTES:
@@ -145,8 +161,8 @@ class KindFile:
     def _flush(self) -> None:
         if self._rows:
             columns = zip(*self._rows, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORD, strict=True)]
-            self._writer.write_batch(pa.record_batch(arrays, schema=RECORD))
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
             self.written += len(self._rows)
             self._rows, self._bytes = [], 0
             self._batch_written()

@@ -19,6 +19,9 @@ IDENTITY = "um-event"
 """The first header of an event that has headers: what names it."""
 Row = tuple[str, int, int, int, "bytes | None", "bytes | None"]
 """Topic, partition, offset, timestamp in milliseconds, what names the record, value."""
+Header = tuple[str, "bytes | None"]
+Whole = tuple[str, int, int, int, "bytes | None", "bytes | None", list[Header]]
+"""Topic, partition, offset, timestamp in milliseconds, key, value, headers."""
 Torn = Callable[[str, int, int, int], None]
 """Is given a batch that cannot be decoded: topic, partition, its first offset, one past its last."""
 _BATCHES = """
@@ -52,10 +55,7 @@ class Snapshot:
 
     def rows(self, topic: str, torn: Torn, starts: Mapping[tuple[str, int], int] | None = None) -> Iterator[Row]:
         """Every kept record of a topic, in order. `starts`: from that offset on, of a (topic, partition)."""
-        for number, kept, first, count, at_ms, data in self._connection.execute(_BATCHES, (topic,)):
-            kept = max(kept, (starts or {}).get((topic, number), 0))
-            if first + count <= kept:
-                continue
+        for number, kept, first, count, at_ms, data in self._batches(topic, starts or {}):
             try:
                 names, values = decode(data, count)
             except (struct.error, ValueError):
@@ -63,6 +63,26 @@ class Snapshot:
                 continue
             for index in range(max(kept - first, 0), count):
                 yield topic, number, first + index, at_ms, names[index], values[index]
+
+    def whole(self, topic: str, torn: Torn) -> Iterator[Whole]:
+        """The same with the keys that the records have, and with their headers."""
+        for number, kept, first, count, at_ms, data in self._batches(topic, {}):
+            try:
+                keys, values, headers = decode_whole(data, count)
+            except (struct.error, ValueError):
+                torn(topic, number, first, first + count)
+                continue
+            for index in range(max(kept - first, 0), count):
+                yield topic, number, first + index, at_ms, keys[index], values[index], headers[index]
+
+    def _batches(
+        self, topic: str, starts: Mapping[tuple[str, int], int]
+    ) -> Iterator[tuple[int, int, int, int, int, bytes]]:
+        """Partition, the first offset that is wanted, the batch's first offset, count, time and octets."""
+        for number, kept, first, count, at_ms, data in self._connection.execute(_BATCHES, (topic,)):
+            wanted = max(kept, starts.get((topic, number), 0))
+            if first + count > wanted:
+                yield number, wanted, first, count, at_ms, data
 
 
 @contextmanager
@@ -81,6 +101,15 @@ def opened(directory: Path) -> Iterator[Snapshot]:
 
 def decode(data: bytes, count: int) -> tuple[list[bytes | None], list[bytes | None]]:
     """What names the records of a batch (their keys, or the identity in their headers), and their values."""
+    names, values, all_headers = decode_whole(data, count)
+    for place, headers in enumerate(all_headers):
+        if headers and headers[0][0] == IDENTITY and (headers[0][1] or b"").startswith((b"2;", b"3;")):
+            names[place] = headers[0][1]
+    return names, values
+
+
+def decode_whole(data: bytes, count: int) -> tuple[list[bytes | None], list[bytes | None], list[list[Header]]]:
+    """Their keys, values and headers."""
     lengths = struct.unpack_from(f"<{2 * count}I", data)
     sizes = [0 if length == _ABSENT else length for length in lengths]
     edges = accumulate(sizes, initial=8 * count)
@@ -88,20 +117,21 @@ def decode(data: bytes, count: int) -> tuple[list[bytes | None], list[bytes | No
         None if length == _ABSENT else data[start:end]
         for length, (start, end) in zip(lengths, pairwise(edges), strict=True)
     ]
-    names, values = items[:count], items[count:]
     at = 8 * count + sum(sizes)
-    for place in range(count if at < len(data) else 0):
+    if at >= len(data):
+        return items[:count], items[count:], [[]] * count
+    all_headers: list[list[Header]] = []
+    for _ in range(count):
         headers, at = _headers(data, at)
-        if headers and headers[0][0] == IDENTITY and (headers[0][1] or b"").startswith((b"2;", b"3;")):
-            names[place] = headers[0][1]
-    return names, values
+        all_headers.append(headers)
+    return items[:count], items[count:], all_headers
 
 
-def _headers(data: bytes, at: int) -> tuple[list[tuple[str, bytes | None]], int]:
+def _headers(data: bytes, at: int) -> tuple[list[Header], int]:
     """Those of one record, and where the next one's begin."""
     (count,) = struct.unpack_from("<I", data, at)
     at += 4
-    headers: list[tuple[str, bytes | None]] = []
+    headers: list[Header] = []
     for _ in range(count):
         name, value = struct.unpack_from("<II", data, at)
         start = at + 8 + name

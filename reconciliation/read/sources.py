@@ -7,7 +7,8 @@ Errors: `SourceError`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -26,9 +27,24 @@ def land_kafka(
 ) -> None:
     """Read the ranges of `extent`, committed records only, and write them below `target`, a URL, in one job."""
     ranges = [span for span in extent.ranges if span.first < span.end]
-    if not ranges:
-        return
-    records = (
+    if ranges:
+        records = _landed(_records(spark, bootstrap, client, ranges), prefix)
+        with _reading(bootstrap):
+            records.write.partitionBy("kind").parquet(target, mode="overwrite")
+
+
+def land_messages(
+    spark: SparkSession, bootstrap: str, client: Mapping[str, str], ranges: Sequence[Range], target: str
+) -> None:
+    """The records of these ranges as they are stored, with headers (`schemas.MESSAGE`)."""
+    records = _records(spark, bootstrap, client, ranges).where(F.col("value").isNotNull())
+    columns = ("topic", "partition", "offset", F.unix_millis("timestamp").alias("timestamp"), "key", "value", "headers")
+    with _reading(bootstrap):
+        records.select(*columns).write.parquet(target, mode="overwrite")
+
+
+def _records(spark: SparkSession, bootstrap: str, client: Mapping[str, str], ranges: Sequence[Range]) -> DataFrame:
+    return (
         spark.read.format("kafka")
         .options(**{"kafka.bootstrap.servers": bootstrap, "kafka.isolation.level": "read_committed"})
         .options(**java_settings(client))
@@ -37,8 +53,12 @@ def land_kafka(
         .options(endingOffsets=_by_partition(ranges, lambda span: span.end))
         .load()
     )
+
+
+@contextmanager
+def _reading(bootstrap: str) -> Iterator[None]:
     try:
-        _landed(records, prefix).write.partitionBy("kind").parquet(target, mode="overwrite")
+        yield
     except PySparkException as error:
         first_line = str(error).strip().splitlines()[0]
         raise SourceError(f"Spark could not read Kafka at {bootstrap}: {first_line}") from error
@@ -72,14 +92,14 @@ def _kind(prefix: str) -> Column:
     return kind.otherwise(F.lit("events"))  # no other topic is in the ranges
 
 
-def _assign(ranges: list[Range]) -> str:
+def _assign(ranges: Sequence[Range]) -> str:
     topics: dict[str, list[int]] = {}
     for span in ranges:
         topics.setdefault(span.topic, []).append(span.partition)
     return json.dumps(topics)
 
 
-def _by_partition(ranges: list[Range], offset: Callable[[Range], int]) -> str:
+def _by_partition(ranges: Sequence[Range], offset: Callable[[Range], int]) -> str:
     offsets: dict[str, dict[str, int]] = {}
     for span in ranges:
         offsets.setdefault(span.topic, {})[str(span.partition)] = offset(span)

@@ -120,6 +120,7 @@ def write_manifest(out: Folder, result: Result) -> None:
             }
             for report in result.findings.classes
         ],
+        **({} if result.compared is None else {"ledgers": asdict(result.compared)}),
         "balance": {**asdict(result.sheet), "difference": result.sheet.difference},
     }
     content["digest"] = blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()

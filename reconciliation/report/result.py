@@ -11,6 +11,7 @@ from reconciliation.history.kept import Kept
 from reconciliation.history.record import Record
 from reconciliation.history.standing import Known, applied
 from reconciliation.jobs.reconcile import Judgement
+from reconciliation.ledgers.compared import Compared
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window
 from reconciliation.read.landing import Landed
@@ -27,7 +28,7 @@ DAY_US = 86_400_000_000
 class Result:
     """One reconciliation. `record`: what is kept of it; `since`: against the one before; `earlier`: those of the
     same realm and window, the oldest first; `damaged`: what is said of records that cannot be read. `known`: what is
-    acknowledged, in the file `acknowledged_in`."""
+    acknowledged, in the file `acknowledged_in`. `compared`: with the ledgers of clients; None: none were given."""
 
     realm: Realm
     window: Window
@@ -42,6 +43,7 @@ class Result:
     damaged: Sequence[str] = ()
     known: Sequence[Known] = ()
     acknowledged_in: str = ""
+    compared: Compared | None = None
 
     @property
     def is_for_history(self) -> bool:
@@ -55,6 +57,7 @@ class Result:
 def result_of(
     realm: Realm, window: Window, landed: Landed, judgement: Judgement, findings: Findings, earlier: Kept,
     acknowledged: Acknowledged, versions: Mapping[str, str], now_us: int, took_s: float,
+    compared: Compared | None = None,
 ) -> Result:  # fmt: skip
     """Marks in `findings` what is acknowledged. `now_us`: the time, in microseconds since 1970; `took_s` so far."""
     known = applied(findings.anomalous, acknowledged, now_us)
@@ -66,5 +69,5 @@ def result_of(
     damaged = earlier.words_of_damaged()
     return Result(
         realm, window, landed, judgement, findings, sheet, verdict, record, since, before, damaged, known,
-        acknowledged.file,
+        acknowledged.file, compared,
     )  # fmt: skip

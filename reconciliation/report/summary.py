@@ -27,6 +27,7 @@ def write(result: Result) -> str:
         made_words(result),
         *([base_words(judgement, landed)] if judgement.base is not None else []),
         *([landed.said] if landed.said else []),
+        *([result.compared.words] if result.compared is not None else []),
         "",
         *_balance(result.sheet),
         "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,8 +11,11 @@ from pyspark.sql import functions as F
 from reconciliation.model.schemas import FINDING
 
 
-def findings(rows: DataFrame, code: str, detail: Column, **columns: Column | str) -> DataFrame:
-    """Rows as findings of one class. What is not given is the rows' own column of that name, else null; count 1."""
+def findings(
+    rows: DataFrame, code: str, detail: Column, also: Sequence[str] = (), **columns: Column | str
+) -> DataFrame:
+    """Rows as findings of one class. What is not given is the rows' own column of that name, else null; count 1.
+    `also`: columns that are kept beside those of a finding."""
     values = {name: F.col(name) for name in FINDING.names if name in rows.columns}
     values |= {"class": F.lit(code), "count": F.lit(1), "detail": detail}
     values |= {name: F.col(column) if isinstance(column, str) else column for name, column in columns.items()}
@@ -20,5 +25,6 @@ def findings(rows: DataFrame, code: str, detail: Column, **columns: Column | str
             .cast("bigint" if field.type == pa.int64() else "string")
             .alias(field.name)
             for field in FINDING
-        )
+        ),
+        *also,
     )

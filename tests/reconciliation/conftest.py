@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +64,16 @@ def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     """Judge a realm with the shared session; all else as the command does it."""
 
     def run(realm: Realm, window: Window | None = None, out: Path | None = None, now_us: int | None = None,
-            state: Path | Folder | None = None, sums: bool = False) -> Result:  # fmt: skip
-        """`out`: where an earlier one has left its landing; `state`: how far it came; `sums`: as `--sums`."""
+            state: Path | Folder | None = None, sums: bool = False,
+            ledgers: Path | None = None) -> Result:  # fmt: skip
+        """`out`: where an earlier one has left its landing; `state`: how far it came; `sums` and `ledgers`: as the
+        options of these names."""
         kept = LocalFolder(state) if isinstance(state, Path) else state
         out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
         extent = landing.extent_of(realm)
         task = Task(session, realm, window or Window(), LocalFolder(out), kept, sums=sums)
+        if ledgers is not None:
+            task = replace(task, ledgers=LocalFolder(ledgers))
         code = commands.run(task, extent, text, now_us=now_us)
         session.catalog.clearCache()
         return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)

@@ -12,7 +12,7 @@ from reconciliation.report.result import Result
 
 _LINES = 20
 NEVER = (
-    "bodies of events: no checksum of them is recorded",
+    "bodies of events: no checksum of them is recorded; ledgers of clients can have one (--ledgers)",
     "transactions as a whole (torn, aborted or read before their end): no record has the number of one; what is "
     "missing of one is found as P1, A1 or A2",
     "deliveries that stay unsettled, and delays: no record says when an event was given out",
@@ -58,7 +58,7 @@ def checks(result: Result) -> Iterator[str]:
 
 
 def all_checks(result: Result) -> list[Check]:
-    return [*_of_deliveries(result), *_of_events(result), *_of_the_realm(result)]
+    return [*_of_deliveries(result), *_of_events(result), *_of_the_realm(result), *_of_ledgers(result)]
 
 
 def _of_deliveries(result: Result) -> Iterator[Check]:
@@ -122,6 +122,15 @@ def _of_the_realm(result: Result) -> Iterator[Check]:
     old = [] if base is None else [f"{sum(base.older.values()):,} events are older than the evidence that is kept"]
     left = old + _unread(result, "outcomes") + _unread(result, "realm")
     yield Check("Is the evidence whole?", ("Q1",), f"{plural(len(judgement.runs), 'run')} of gateways", left)
+
+
+def _of_ledgers(result: Result) -> Iterator[Check]:
+    compared, left, lines = result.compared, ["no ledgers were given (--ledgers)"], "-"
+    if compared is not None:
+        left = [f"{count:,} {why}" for why, count in sorted(compared.left.items())]
+        left += [f"{plural(compared.unreadable, 'line')} could not be read"] if compared.unreadable else []
+        lines = f"{plural(sum(compared.steps.values()), 'line')} of {plural(compared.clients, 'client')}"
+    yield Check("Do the clients' own ledgers agree?", ("C1", "C2", "C3", "C4", "C5"), lines, left)
 
 
 def _unread(result: Result, kind: str) -> list[str]:

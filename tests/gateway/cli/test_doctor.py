@@ -88,7 +88,7 @@ def report_in(directory: Path, word: Word, sentence: str) -> Path:
     result: Any = SimpleNamespace(
         window=Window(BEGINNING, END), landed=landed, judgement=judged, findings=Findings([], Counter()),
         sheet=Balance([], [], 0, 0), verdict=Verdict(word, True, sentence), known=(),
-        record=SimpleNamespace(versions={}),
+        record=SimpleNamespace(versions={}), compared=None,
     )  # fmt: skip
     write_manifest(LocalFolder(directory), result)
     return directory / MANIFEST

@@ -40,12 +40,10 @@ from tests.kit.realm.life import Life
 from tests.kit.realm.opening import open_realm
 from tests.kit.realm.raised_mistakes import raise_mistakes
 from tests.kit.realm.steered_clock import SteeredClock
-from tests.kit.realm.worlds import SimulatedWorld, World, pass_seconds
+from tests.kit.realm.worlds import SimulatedWorld, World, pass_seconds, wait_for
 
 A = TypeVar("A")
 BYTES = 1 << 20
-_DUE_S = 0.005
-"""So long a turn waits for what wakes it: parts of the realm are due by their time, too."""
 
 
 class WorldClock:
@@ -187,8 +185,8 @@ class RealmProcess:
         self.liveness = Life(self.run)
         parts = self.log, prefix, self.run, self.clock, self.workers, limits
         self.realm = Realm(*parts, selecting=holding, liveness=self.liveness)
-        self._ready = Event()
-        self.realm.on_ready(self._ready.set)
+        self.is_woken = Event()
+        self.realm.on_ready(self.is_woken.set)
         raise_mistakes(self.realm)
         self.answers: list[Answer] = []
         self.asked: dict[object, int] = {}  # by owner: of how many stores
@@ -219,13 +217,8 @@ class RealmProcess:
         return self._seq
 
     def turn(self) -> None:
-        """Then wait until there is more, or something may be due."""
         self.answers += self.realm.poll()
-        if isinstance(self.world, SimulatedWorld):
-            self.world.pass_time()
-        else:
-            self._ready.wait(_DUE_S)
-            self._ready.clear()
+        wait_for(self.is_woken, self.world)
 
     def until(self, condition: Callable[[], bool], what: str, turn: Callable[[], None] | None = None) -> None:
         until(condition, what, pause=turn or self.turn)

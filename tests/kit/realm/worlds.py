@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from threading import Event
 from typing import Protocol
 
 import pytest
@@ -23,6 +24,7 @@ from tests.kit.processes.broker import Broker
 from tests.kit.processes.cut_topic import cut_topics
 
 RECORD_BYTES_MAX = 900_000
+_DUE_S = 0.005
 
 
 class World(Protocol):
@@ -44,6 +46,15 @@ def pass_seconds(world: World, seconds: float) -> None:
     """So much of simulated time."""
     for _ in range(max(1, round(seconds * 1000))):
         world.pass_time()
+
+
+def wait_for(wake: Event, world: World) -> None:
+    """What a log says as soon as it has something; but not for long: other things are due by their time."""
+    if isinstance(world, SimulatedWorld):
+        world.pass_time()
+    else:
+        wake.wait(_DUE_S)
+        wake.clear()
 
 
 class SqliteWorld:

@@ -40,6 +40,15 @@ def test_an_upside_down_window(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "--from must be before --to" in capsys.readouterr().err
 
 
+def test_a_folder_without_ledgers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledgers = ("--ledgers", str(tmp_path))
+    assert run("realm: {kind: embedded, path: realm}\n", tmp_path, *ledgers) == 2
+    assert f"--ledgers: no *.jsonl in {tmp_path}" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        run("", tmp_path, *ledgers, "--every", "60", "--state", str(tmp_path))
+    assert "--ledgers does not go with --every" in capsys.readouterr().err
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_kafka_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run('realm: {kind: kafka, bootstrap: "127.0.0.1:1"}\n', tmp_path) == 2

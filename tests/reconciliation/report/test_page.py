@@ -114,7 +114,8 @@ def test_what_is_acknowledged_is_apart_and_counted_where_it_does_not_hold(shown:
 def test_what_could_not_be_checked_is_reported_where_it_was_asked(large: Result, shown: str) -> None:
     part = words(shown[shown.index('id="checked"') :])
     assert "um.commands: we may not look at this topic: grant Describe and Read on it" in part
-    assert part.count("nothing, as far as it was checked") == 2 and "1 trimmed store: of copies there" in part
+    assert part.count("nothing, as far as it was checked") == 3 and "1 trimmed store: of copies there" in part
+    assert "no ledgers were given" in part
     assert "1 node with properties that were changed: their own limits" in part
     assert "Never checked, as no record tells" in part and "bodies of events" in part
     left = {check.codes: [*check.left] for check in all_checks(large)}

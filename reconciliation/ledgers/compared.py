@@ -1,0 +1,138 @@
+"""All questions to the ledgers of clients: findings as Parquet, and a count of what was compared and what was not.
+
+Ledgers are read first, then the stores as they are by then, and outcome records as they were landed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reconciliation.ledgers import checks, lines, messages
+from reconciliation.ledgers.recorded import recorded
+from reconciliation.model.folder import Folder
+from reconciliation.model.ranges import Extent
+from reconciliation.model.runs import Run, began_ms
+from reconciliation.model.settings import Realm
+from reconciliation.read.catalog import Catalog
+from reconciliation.read.landing import Landed
+from reconciliation.transforms.frames import landed_records, local_table
+
+GRACE_US = 5_000_000
+"""While a gateway lives, what is younger may not have its outcome record yet; a killed one may have taken as much with
+it."""
+_NODES = "node string, unread boolean, oldest bigint"
+_STORES = "store bigint, node string, `first` bigint, unread boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """`steps`: lines by what they say. `left`: how many could not be compared, by why."""
+
+    ledgers: str
+    clients: int
+    steps: Mapping[str, int]
+    unreadable: int
+    left: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        steps = self.steps
+        counts = ", ".join(f"{steps.get(what, 0):,} {what}" for what in ("sent", "told", "received", "settled"))
+        text = f"Client ledgers: {self.clients:,} clients; {counts}."
+        if self.left:
+            reasons = "; ".join(f"{count:,} {why}" for why, count in sorted(self.left.items()))
+            text += f" Not compared: {reasons}."
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`ledgers`: where they are. `scratch`: where messages are kept meanwhile, and removed. `target`: where findings
+    go, by class. `now_us`: when the records were landed, in microseconds since 1970."""
+
+    spark: SparkSession
+    realm: Realm
+    landed: Landed
+    catalog: Catalog
+    runs: Sequence[Run]
+    ledgers: Folder
+    scratch: Folder
+    target: Folder
+    now_us: int
+
+
+def compare(request: Request) -> tuple[Compared, list[dict[str, Any]]]:
+    """What was compared, and the findings that are not of one message."""
+    spark, catalog = request.spark, request.catalog
+    noted = lines.read(spark, request.ledgers)
+    stored = messages.read(spark, request.realm, catalog.nodes, request.scratch)
+    kept = recorded(spark, landed_records(spark, request.landed, "outcomes"), catalog)
+    sent = checks.messages_of(noted, stored.rows, kept).persist()
+    given = checks.received(noted, stored.rows, _stores(spark, catalog, stored.extent)).persist()
+    settled = checks.settled(noted, stored.rows, kept, _certain(request.runs, request.now_us)).persist()
+    questions = [
+        checks.is_lost(sent, _nodes(spark, catalog, stored)),
+        checks.is_told_otherwise(sent),
+        checks.is_sent_body_stored(sent),
+        checks.is_given_otherwise(given, any(catalog.first_kept.values())),
+        checks.is_given_body_stored(given),
+        checks.is_settled_otherwise(settled),
+    ]
+    answers = reduce(DataFrame.unionByName, questions).persist()
+    _write(request.target, answers.where(F.col(checks.WHY_NOT).isNull()).drop(checks.WHY_NOT))
+    reasons = answers.where(F.col(checks.WHY_NOT).isNotNull()).groupBy(checks.WHY_NOT).count().collect()
+    left = {row[checks.WHY_NOT]: row["count"] for row in reasons}
+    return Compared(str(request.ledgers), noted.clients, noted.counts, noted.unreadable, left), [*noted.findings()]
+
+
+def _write(target: Folder, rows: DataFrame) -> None:
+    target.make()
+    rows = rows.coalesce(1).sortWithinPartitions("class", "store", "eid", "detail")
+    rows.write.partitionBy("class").parquet(target.url, mode="append")
+
+
+def _stores(spark: SparkSession, catalog: Catalog, extent: Extent) -> DataFrame:
+    firsts = {(span.topic, span.partition): span.first for span in extent.ranges}
+    rows = [
+        (store, node.name, firsts.get((node.topic, node.partition), 0), bool(extent.hidden(node.topic, node.partition)))
+        for store, node in catalog.nodes.items()
+    ]
+    return local_table(spark, rows, _STORES)
+
+
+def _nodes(spark: SparkSession, catalog: Catalog, stored: messages.Messages) -> DataFrame:
+    """By node: whether some of it could not be read, and when what its stores keep begins."""
+    unread, oldest = set[str](), dict[str, int]()
+    begins = {row["store"]: row["at"] for row in stored.rows.groupBy("store").agg(F.min("at").alias("at")).collect()}
+    torn = {row["node"] for row in stored.rows.where(~F.col("is_read")).select("node").distinct().collect()}
+    for store, node in catalog.nodes.items():
+        span = stored.extent.range_of(node.topic, node.partition)
+        if span is None or stored.extent.hidden(node.topic, node.partition):
+            unread.add(node.name)
+        elif span.first:
+            oldest[node.name] = max(oldest.get(node.name, 0), begins.get(store, _NEVER))
+    unread |= torn | {node.name for node, _ in catalog.absent.values()}
+    names = sorted({node.name for node in catalog.nodes.values()})
+    return local_table(spark, [(name, name in unread, oldest.get(name)) for name in names], _NODES)
+
+
+_NEVER = 1 << 60
+
+
+def _certain(runs: Sequence[Run], now_us: int) -> Column:
+    """Of a line of a consumer: its client closed in order behind it, and no record of that time may be missing."""
+    certain = F.coalesce(F.col("closed_at") >= F.col("at"), F.lit(False))
+    if any(run.state == "live" for run in runs):
+        certain &= F.col("closed_at") <= now_us - GRACE_US
+    begins = sorted(began_ms(run.name) * 1000 for run in runs)
+    for run in runs:
+        if run.state == "killed":
+            next_one = next((begin for begin in begins if begin > run.at_last), _NEVER)
+            certain &= ~F.col("at").between(run.at_last - GRACE_US, next_one)
+    return certain
