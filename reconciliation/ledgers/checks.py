@@ -126,15 +126,16 @@ def is_sent_body_stored(messages: DataFrame) -> DataFrame:
     return _answered(sent.withColumns({WHY_NOT: reason, "words": wrong}), "C4", **_place())
 
 
-def received(lines: Lines, stored: DataFrame, stores: DataFrame) -> DataFrame:
+def received(lines: Lines, stored: DataFrame, stores: DataFrame, others: DataFrame) -> DataFrame:
     """One row for each message that a client was given, beside what its tag names, or else its message-id. `stores`:
-    store, node, first (offset that is kept), unread."""
+    store, node, first (offset that is kept), unread. `others`: store, of those that were not read."""
     given = lines.of("received").select("client", "container", "at", "id", "body", "store", "eid")
     held = stored.select(
         "store", "eid", F.col("id").alias("stored_id"), F.col("body").alias("stored_body"), "is_read",
         F.lit(True).alias("is_there"),
     )  # fmt: skip
     by_tag = given.where(F.col("eid").isNotNull()).join(F.broadcast(stores), "store", "left")
+    by_tag = by_tag.join(F.broadcast(others.withColumn("is_gone", F.lit(True))), "store", "left")
     by_tag = by_tag.join(held, ["store", "eid"], "left")
     first = stored.where(F.col("id").isNotNull()).groupBy("id").agg(
         F.min(F.struct("store", "eid", "body", "node")).alias("place"), F.count("*").alias("places"),
@@ -146,7 +147,7 @@ def received(lines: Lines, stored: DataFrame, stores: DataFrame) -> DataFrame:
         F.col("place.store").alias("store"), F.col("place.eid").alias("eid"), F.col("id").alias("stored_id"),
         F.when(F.col("bodies") == 1, F.col("place.body")).alias("stored_body"), F.lit(True).alias("is_read"),
         (F.col("places") > 0).alias("is_there"), F.lit(0).cast("bigint").alias("first"),
-        F.lit(False).alias("unread"), F.lit(False).alias("by_tag"),
+        F.lit(False).alias("unread"), F.lit(None).cast("boolean").alias("is_gone"), F.lit(False).alias("by_tag"),
     )  # fmt: skip
     return by_tag.withColumn("by_tag", F.lit(True)).unionByName(by_id)
 
@@ -155,7 +156,7 @@ def is_given_otherwise(given: DataFrame, is_trimmed: bool) -> DataFrame:
     """C3. `is_trimmed`: some store has lost its beginning, so a message-id that is missing says nothing."""
     missing = F.col("is_there").isNull()
     reason = (
-        F.when(F.col("by_tag") & F.col("first").isNull(), "given from a store that is no more, or could not be read")
+        F.when(F.col("is_gone"), "given from a store that is no more, or could not be read")
         .when(
             F.col("by_tag") & missing & (F.col("eid") < F.col("first")), "given from before what the store still keeps"
         )
@@ -221,7 +222,8 @@ def settled(lines: Lines, stored: DataFrame, recorded: Recorded, certain: Column
 
 
 def is_settled_otherwise(rows: DataFrame) -> DataFrame:
-    """C5: one finding for each container and event."""
+    """C5: one finding for each container and event. What a gateway has read as given back, though the client did not
+    say so, may be a delivery that its library had fetched before the application asked for it."""
     missing, surplus = F.col("certain") > F.col("read"), F.col("read") > F.col("said")
     reason = (
         F.when(F.col("store").isNull(), "settled without a tag, of a message-id that no event, or several, have")
@@ -237,15 +239,20 @@ def is_settled_otherwise(rows: DataFrame) -> DataFrame:
         _listed(F.when(missing, F.col("state"))).alias("said"),
         _listed(F.when(surplus, F.col("state"))).alias("read"),
         F.min("at").alias("at"),
+        F.max(surplus & F.col("state").isin(*_ENDS)).alias("ends"),
     )
     of_client = F.concat(F.lit("the client said "), "said")
     of_gateway = F.concat(F.lit("the gateway has read "), "read")
     words = (
-        F.when(F.col("read") == "", F.concat(of_client, F.lit(", and no outcome record has it")))
+        F.when(~F.col("ends") & (F.col("said") == ""), F.lit(None))
+        .when(F.col("read") == "", F.concat(of_client, F.lit(", and no outcome record has it")))
         .when(F.col("said") == "", F.concat(of_gateway, F.lit(", and the client did not say so")))
         .otherwise(F.concat(of_client, F.lit(", and "), of_gateway))
     )
     return _answered(by_event.withColumn("words", words), "C5")
+
+
+_ENDS = ("accepted", "rejected")
 
 
 def _listed(states: Column) -> Column:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reconciliation.ledgers import checks, lines, messages
-from reconciliation.ledgers.recorded import recorded
+from reconciliation.ledgers.recorded import Recorded, recorded
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import Extent
 from reconciliation.model.runs import Run, began_ms
@@ -74,7 +74,8 @@ def compare(request: Request) -> tuple[Compared, list[dict[str, Any]]]:
     stored = messages.read(spark, request.realm, catalog.nodes, request.scratch)
     kept = recorded(spark, landed_records(spark, request.landed, "outcomes"), catalog)
     sent = checks.messages_of(noted, stored.rows, kept).persist()
-    given = checks.received(noted, stored.rows, _stores(spark, catalog, stored.extent)).persist()
+    stores, others = _stores(spark, catalog, stored.extent), _others(noted, catalog, kept)
+    given = checks.received(noted, stored.rows, stores, others).persist()
     settled = checks.settled(noted, stored.rows, kept, _certain(request.runs, request.now_us)).persist()
     questions = [
         checks.is_lost(sent, _nodes(spark, catalog, stored)),
@@ -104,6 +105,17 @@ def _stores(spark: SparkSession, catalog: Catalog, extent: Extent) -> DataFrame:
         for store, node in catalog.nodes.items()
     ]
     return local_table(spark, rows, _STORES)
+
+
+def _others(noted: lines.Lines, catalog: Catalog, kept: Recorded) -> DataFrame:
+    """Stores that are not read. Where old outcomes are trimmed, all that a tag names may have been one."""
+    read, absent = [*catalog.nodes], [*catalog.absent]
+    named = noted.of("received").where(F.col("store").isNotNull()).select("store").distinct()
+    others = named.where(~F.col("store").isin(read))
+    if catalog.outcomes_first:
+        return others
+    is_absent = others.where(F.col("store").isin(absent))
+    return others.join(kept.stores, "store", "left_semi").union(is_absent).distinct()
 
 
 def _nodes(spark: SparkSession, catalog: Catalog, stored: messages.Messages) -> DataFrame:

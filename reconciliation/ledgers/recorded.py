@@ -25,11 +25,13 @@ TRANSACTIONAL = "transactional"
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """`publishes`: run, seq, recorded (the outcome). `refused`: id, refused_as, of messages that were not stored and
-    whose message-id is recorded. `settled`: container, store, eid, state, as consumers' dispositions were read."""
+    whose message-id is recorded. `settled`: container, store, eid, state, as consumers' dispositions were read.
+    `stores`: store, of all that some outcome names."""
 
     publishes: DataFrame
     refused: DataFrame
     settled: DataFrame
+    stores: DataFrame
 
 
 def recorded(spark: SparkSession, records: DataFrame, catalog: Catalog) -> Recorded:
@@ -45,7 +47,8 @@ def recorded(spark: SparkSession, records: DataFrame, catalog: Catalog) -> Recor
     settled = groups.where((F.col("table") == _SETTLE) & (F.col("cause") == "disposition"))
     of_each = settled.select("container", "store", "digest", "cell", F.explode("eid").alias("eid"))
     with_state = of_each.join(F.broadcast(states), ["digest", "cell"])
-    return Recorded(deliveries, refused, with_state.select("container", "store", "eid", "state"))
+    named_stores = groups.where(F.col("store").isNotNull()).select("store").distinct()
+    return Recorded(deliveries, refused, with_state.select("container", "store", "eid", "state"), named_stores)
 
 
 def _states(catalog: Catalog) -> Iterable[tuple[str, int, str]]:
