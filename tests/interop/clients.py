@@ -30,6 +30,7 @@ from tests.kit.processes.load_client import CACHE, ROOT, call, load_client, lock
 from tests.kit.processes.toolchains import NEEDS_GO, NEEDS_RUST
 
 HERE = Path(__file__).parent
+LEDGER = ROOT / "deploy" / "ledger" / "Ledger.java"  # applications put it beside themselves
 RUN_TIMEOUT_S = 200.0
 
 
@@ -143,6 +144,7 @@ def _spring() -> Path:
 def _built_by_maven(name: str) -> Path:
     pom, artifacts = HERE / name / "pom.xml", HERE / name / "artifacts.sha256"
     programs = sorted((HERE / name / "src" / "main" / "java").glob("*.java"))
+    programs += [LEDGER] if name == "jms" else []
 
     def build(into: Path) -> None:
         call([str(ROOT / "deploy" / "maven" / "class-path.sh"), str(pom), str(into / "libs")])

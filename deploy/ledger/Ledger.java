@@ -1,0 +1,326 @@
+package realmgate;
+
+import jakarta.jms.BytesMessage;
+import jakarta.jms.CompletionListener;
+import jakarta.jms.Connection;
+import jakarta.jms.ConnectionFactory;
+import jakarta.jms.DeliveryMode;
+import jakarta.jms.Destination;
+import jakarta.jms.JMSException;
+import jakarta.jms.Message;
+import jakarta.jms.MessageConsumer;
+import jakarta.jms.MessageListener;
+import jakarta.jms.MessageProducer;
+import jakarta.jms.Queue;
+import jakarta.jms.Session;
+import jakarta.jms.TextMessage;
+import jakarta.jms.Topic;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.zip.CRC32;
+
+/**
+ * A ledger of what a JMS application sends, is told, receives and settles, for
+ * {@code realmgate reconcile --ledgers} (docs/client-ledgers.md). The application uses the connection factory
+ * that it gives:
+ *
+ * <pre>Ledger.of(new JmsConnectionFactory("amqp://gateway:5672"), Path.of("ledgers")).createConnection()</pre>
+ *
+ * Each connection has a file of its own. What goes through a {@code JMSContext} is not noted. The body of a bytes
+ * message is noted where it comes, and not where it is sent: reading it there would change the message.
+ */
+public final class Ledger {
+  private static final Map<String, String> NOTHING = Map.of();
+  private static final String[] ENCODED = {"AMQP_NO_PREFIX:", "AMQP_STRING:", "AMQP_UUID:", "AMQP_ULONG:"};
+  private static final String BINARY = "AMQP_BINARY:";
+
+  private Ledger() {}
+
+  /** The same factory, whose connections note what they do in this directory. */
+  public static ConnectionFactory of(ConnectionFactory factory, Path directory) {
+    return around(factory, (call, name, arguments) -> {
+      Object made = call.now();
+      return made instanceof Connection connection ? new Noted(connection, directory).connection() : made;
+    });
+  }
+
+  private interface Call {
+    Object now() throws Throwable;
+  }
+
+  private interface Handler {
+    Object handle(Call call, String name, Object[] arguments) throws Throwable;
+  }
+
+  /** The same object, each call of which goes through the handler. */
+  @SuppressWarnings("unchecked")
+  private static <T> T around(T target, Handler handler) {
+    Set<Class<?>> types = new LinkedHashSet<>();
+    for (Class<?> at = target.getClass(); at != null; at = at.getSuperclass()) {
+      types.addAll(List.of(at.getInterfaces()));
+    }
+    types.removeIf(type -> !type.getName().startsWith("jakarta.jms."));
+    Class<?>[] interfaces = types.toArray(Class[]::new);
+    return (T) Proxy.newProxyInstance(Ledger.class.getClassLoader(), interfaces, (proxy, method, given) -> {
+      Object[] arguments = given == null ? new Object[0] : given;
+      Call call = () -> {
+        try {
+          return method.invoke(target, arguments);
+        } catch (InvocationTargetException error) {
+          throw error.getCause();
+        }
+      };
+      return handler.handle(call, method.getName(), arguments);
+    });
+  }
+
+  /** One connection, and its file. */
+  private static final class Noted {
+    private final Connection connection;
+    private final String client = UUID.randomUUID().toString();
+    private final Writer file;
+    private final List<Acting> sessions = new CopyOnWriteArrayList<>();
+    private boolean isOpen;
+
+    Noted(Connection connection, Path directory) throws IOException {
+      this.connection = connection;
+      Files.createDirectories(directory);
+      file = Files.newBufferedWriter(directory.resolve(client + ".jsonl"));
+    }
+
+    Connection connection() {
+      return around(connection, (call, name, arguments) -> {
+        if (name.equals("close")) {
+          for (Acting session : sessions) session.leave();
+          call.now();
+          note("closed", NOTHING);
+          return null;
+        }
+        Object made = call.now();
+        if (!(made instanceof Session session)) return made;
+        Acting acting = new Acting(this, session);
+        sessions.add(acting);
+        return acting.session();
+      });
+    }
+
+    synchronized void note(String what, Map<String, String> fields) throws JMSException {
+      if (!isOpen && !what.equals("closed") && connection.getClientID() != null) {
+        isOpen = true;
+        note("opened", Map.of("container", connection.getClientID()));
+      }
+      StringBuilder line = new StringBuilder("{\"v\":1,\"what\":\"" + what + "\",\"client\":\"" + client + "\"");
+      line.append(",\"at\":").append(ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
+      fields.forEach((key, value) -> line.append(",\"").append(key).append("\":").append(quoted(value)));
+      try {
+        file.write(line.append("}\n").toString());
+        file.flush();
+        if (what.equals("closed")) file.close();
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
+      }
+    }
+  }
+
+  /** One session: what it has received and not settled, and what it has sent in its transaction. */
+  private static final class Acting {
+    private final Noted noted;
+    private final Session session;
+    private final boolean isTransacted;
+    private final int mode;
+    private final Set<String> open = new LinkedHashSet<>();
+    private final List<String> posted = new ArrayList<>();
+    private String transaction = UUID.randomUUID().toString();
+
+    Acting(Noted noted, Session session) throws JMSException {
+      this.noted = noted;
+      this.session = session;
+      isTransacted = session.getTransacted();
+      mode = session.getAcknowledgeMode();
+    }
+
+    Session session() {
+      return around(session, (call, name, arguments) -> {
+        if (name.equals("recover") || name.equals("close")) leave();
+        Object made = call.now();
+        if (name.equals("commit")) committed();
+        if (name.equals("commit") || name.equals("rollback")) begin();
+        if (made instanceof MessageProducer producer) return producer(producer);
+        return made instanceof MessageConsumer consumer ? consumer(consumer) : made;
+      });
+    }
+
+    private synchronized void committed() throws JMSException {
+      for (String id : posted) noted.note("told", Map.of("id", id, "outcome", "accepted"));
+      noted.note("committed", Map.of("transaction", transaction));
+    }
+
+    private synchronized void begin() {
+      posted.clear();
+      transaction = UUID.randomUUID().toString();
+    }
+
+    /** What was received and not settled goes back with a state that the library chooses. */
+    synchronized void leave() throws JMSException {
+      for (String id : open) settled(id, "unknown");
+      open.clear();
+    }
+
+    private void settled(String id, String outcome) throws JMSException {
+      Map<String, String> fields = new LinkedHashMap<>(Map.of("id", id, "outcome", outcome));
+      if (isTransacted) fields.put("transaction", transaction);
+      noted.note("settled", fields);
+    }
+
+    private MessageProducer producer(MessageProducer producer) {
+      return around(producer, (call, name, arguments) -> {
+        if (!name.equals("send")) return call.now();
+        Message message = null;
+        Destination to = producer.getDestination();
+        Integer deliveryMode = null;
+        boolean isAwaited = !isTransacted;
+        for (Object argument : arguments) {
+          if (argument instanceof Message sent) message = sent;
+          else if (argument instanceof Destination destination) to = destination;
+          else if (argument instanceof Integer number && deliveryMode == null) deliveryMode = number;
+          else if (argument instanceof CompletionListener) isAwaited = false;
+        }
+        if (deliveryMode == null) deliveryMode = producer.getDeliveryMode();
+        boolean isAnswered = false;
+        try {
+          Object result = call.now();
+          isAnswered = isAwaited && deliveryMode == DeliveryMode.PERSISTENT;
+          return result;
+        } finally {
+          if (message != null && message.getJMSMessageID() != null) sent(message, to, isAnswered);
+        }
+      });
+    }
+
+    private synchronized void sent(Message message, Destination to, boolean isAnswered) throws JMSException {
+      String id = idOf(message);
+      Map<String, String> fields = new LinkedHashMap<>(Map.of("node", nameOf(to), "id", id));
+      if (message instanceof TextMessage text && text.getText() != null) fields.put("body", crc(text.getText()));
+      if (isTransacted) fields.put("transaction", transaction);
+      noted.note("sent", fields);
+      if (isTransacted) posted.add(id);
+      if (isAnswered) noted.note("told", Map.of("id", id, "outcome", "accepted"));
+    }
+
+    private MessageConsumer consumer(MessageConsumer consumer) {
+      return around(consumer, (call, name, arguments) -> {
+        if (name.equals("setMessageListener") && arguments[0] instanceof MessageListener listener) {
+          consumer.setMessageListener(heard(listener));
+          return null;
+        }
+        Object result = call.now();
+        if (!name.startsWith("receive") || !(result instanceof Message message)) return result;
+        Message given = received(message);
+        if (mode == Session.AUTO_ACKNOWLEDGE) settled(idOf(message), "accepted");
+        return given;
+      });
+    }
+
+    private MessageListener heard(MessageListener listener) {
+      return message -> {
+        String outcome = "unknown";
+        try {
+          Message given = received(message);
+          listener.onMessage(given);
+          outcome = "accepted";
+        } catch (JMSException error) {
+          throw new IllegalStateException(error);
+        } finally {
+          if (mode == Session.AUTO_ACKNOWLEDGE) {
+            try {
+              settled(idOf(message), outcome);
+            } catch (JMSException error) {
+              throw new IllegalStateException(error);
+            }
+          }
+        }
+      };
+    }
+
+    /** Notes it. The message that the application gets: in CLIENT_ACKNOWLEDGE one that notes its acknowledgement. */
+    private synchronized Message received(Message message) throws JMSException {
+      String id = idOf(message);
+      Map<String, String> fields = new LinkedHashMap<>(Map.of("id", id));
+      String body = bodyOf(message);
+      if (body != null) fields.put("body", body);
+      noted.note("received", fields);
+      if (isTransacted) settled(id, "accepted");
+      else if (mode == Session.CLIENT_ACKNOWLEDGE) open.add(id);
+      else if (mode != Session.AUTO_ACKNOWLEDGE) settled(id, "unknown");
+      if (mode != Session.CLIENT_ACKNOWLEDGE) return message;
+      return around(message, (call, name, arguments) -> {
+        if (name.equals("acknowledge")) acknowledged();
+        return call.now();
+      });
+    }
+
+    private synchronized void acknowledged() throws JMSException {
+      for (String id : open) settled(id, "accepted");
+      open.clear();
+    }
+  }
+
+  /** The message-id as AMQP has it: Qpid JMS says by a prefix what is no string that begins with ID:. */
+  private static String idOf(Message message) throws JMSException {
+    String id = message.getJMSMessageID();
+    String rest = id.startsWith("ID:") ? id.substring(3) : id;
+    for (String prefix : ENCODED) if (rest.startsWith(prefix)) return rest.substring(prefix.length());
+    return rest.startsWith(BINARY) ? rest.substring(BINARY.length()).toLowerCase(Locale.ROOT) : id;
+  }
+
+  private static String nameOf(Destination to) throws JMSException {
+    return to instanceof Queue queue ? queue.getQueueName() : ((Topic) to).getTopicName();
+  }
+
+  /** Null where it has no checksum. */
+  private static String bodyOf(Message message) throws JMSException {
+    if (message instanceof TextMessage text) return text.getText() == null ? null : crc(text.getText());
+    if (!(message instanceof BytesMessage bytes)) return null;
+    byte[] octets = new byte[Math.toIntExact(bytes.getBodyLength())];
+    bytes.readBytes(octets);
+    bytes.reset();
+    return crc(octets);
+  }
+
+  private static String crc(String text) {
+    return crc(text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  private static String crc(byte[] octets) {
+    CRC32 sum = new CRC32();
+    sum.update(octets);
+    return String.format("%08x", sum.getValue());
+  }
+
+  private static String quoted(String text) {
+    StringBuilder line = new StringBuilder("\"");
+    text.codePoints().forEach(point -> {
+      if (point == '"' || point == '\\') line.append('\\').appendCodePoint(point);
+      else if (point < ' ') line.append(String.format("\\u%04x", point));
+      else line.appendCodePoint(point);
+    });
+    return line.append('"').toString();
+  }
+}
