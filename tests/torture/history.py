@@ -62,6 +62,7 @@ class History:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self._begin_s = time.monotonic()
+        self.begin_us = time.time_ns() // 1000
 
     def note(self, kind: str, *fields: Any) -> None:
         self.rows.append((kind, round((time.monotonic() - self._begin_s) * 1000), *fields))

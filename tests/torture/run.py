@@ -19,6 +19,7 @@ from kafka.errors import KafkaTimeoutError
 
 from tests.kit.processes.broker import Broker
 from tests.kit.processes.networks import Network
+from tests.torture.checks import client_ledgers
 from tests.torture.checks.follower import Follower
 from tests.torture.checks.guarantees import CHECKS, Violation, doubled, violations
 from tests.torture.checks.observed import Observed
@@ -138,10 +139,16 @@ class Run:
         observed = Observed(self.history.rows)
         findings += violations(observed, kept) + self._tracebacks()
         if ask_spark:
-            findings += anomalies(self.deployment, is_doubled=doubled(observed, kept) > 0)
+            findings += anomalies(self.deployment, self._ledgers(), is_doubled=doubled(observed, kept) > 0)
         if findings and self.reading.was_outrun:
             findings = [Violation("comes through", "this machine was too slow to see events before they were trimmed")]
         return self._figures(observed, kept, findings, time.monotonic() - begin)
+
+    def _ledgers(self) -> Path:
+        names = {peer.number: peer.name for peer in self.clients.peers}
+        return client_ledgers.write(
+            self.history.rows, names, self.history.begin_us, self.deployment.directory / "ledgers"
+        )
 
     def _begin(self) -> None:
         """Everybody has a link: nodes have been made."""

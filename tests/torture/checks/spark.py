@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from tests.kit.processes.gateway import REALMGATE
@@ -18,11 +19,11 @@ RECONCILE_S = 600.0
 CLEAN, ANOMALIES = 0, 1
 
 
-def anomalies(deployment: Deployment, *, is_doubled: bool) -> list[Violation]:
-    """Anomalies that Spark finds and the checker does not."""
+def anomalies(deployment: Deployment, ledgers: Path, *, is_doubled: bool) -> list[Violation]:
+    """Anomalies that Spark finds and the checker does not. `ledgers`: the directory of the peers' own."""
     out = deployment.directory / "reconciled"
     done = subprocess.run(
-        [REALMGATE, "reconcile", "--config", deployment.config_path, "--out", out],
+        [REALMGATE, "reconcile", "--config", deployment.config_path, "--out", out, "--ledgers", ledgers],
         capture_output=True,
         text=True,
         timeout=RECONCILE_S,

@@ -32,9 +32,9 @@ class Lanes(Enum):
         return Lane(priority=random.randrange(10)) if self is Lanes.PRIORITIES else Lane()
 
 
-def message(lane: Lane, body: bytes) -> bytes:
-    """With first-acquirer: the one who gives it again says false there."""
+def message(lane: Lane, name: str, body: bytes) -> bytes:
+    """With first-acquirer: the one who gives it again says false there. `name`: the message-id."""
     priority = NULL if lane.priority == DEFAULT_PRIORITY else ubyte(lane.priority)
     header = described(0x70, items(NULL, priority, NULL, TRUE))
-    properties = described(0x73, items(*[NULL] * 10, string(lane.group))) if lane.group else b""
-    return header + properties + described(0x75, binary(body))
+    group = [*[NULL] * 9, string(lane.group)] if lane.group else []
+    return header + described(0x73, items(string(name), *group)) + described(0x75, binary(body))

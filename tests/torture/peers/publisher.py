@@ -86,7 +86,7 @@ class Publisher(Peer):
         body = write_body(Said(self.number, number, link, index), self.random.choice((0, 40, 300)))
         lane = self.lanes.any(self.random)
         self.history.note("send", link, index, number, 0, *lane)
-        self.send(frames.transfer(0, self.transfers_out, message(lane, body), NULL))
+        self.send(frames.transfer(0, self.transfers_out, message(lane, f"{link}:{index}", body), NULL))
         self._unsettled[self.transfers_out] = (index, number)
         self._index += 1
         self.transfers_out += 1

@@ -218,7 +218,7 @@ class Transactor(Peer):
         self.history.note("send", link, index, number, work.number, *lane)
         work.posts.append((handle, index, number))
         state = frames.in_transaction(work.identity)
-        self._posted[self._transfer(handle, message(lane, body), state)] = (work, handle, index)
+        self._posted[self._transfer(handle, message(lane, f"{link}:{index}", body), state)] = (work, handle, index)
 
     def _discharge(self, work: Work, now: float) -> None:
         if self._room(CONTROL) <= 0:
