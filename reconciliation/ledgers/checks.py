@@ -72,7 +72,8 @@ def messages_of(lines: Lines, stored: DataFrame, recorded: Recorded) -> DataFram
 
 
 def is_lost(messages: DataFrame, nodes: DataFrame) -> DataFrame:
-    """C1. `nodes`: node, unread (some of it could not be), oldest (when what is kept begins; null: from the first)."""
+    """C1. `nodes`: node, unread (some of it could not be), oldest (when what is kept begins; null: from the first),
+    created (when it was made, if another node had that name before; null: none had)."""
     rows = messages.join(F.broadcast(nodes.withColumn("is_known", F.lit(True))), "node", "left")
     rows = rows.where((F.col("accepted") > 0) & (F.col("places") == 0))
     trimmed = F.col("oldest").isNotNull() & (F.col("at") < F.col("oldest") + SKEW_US)
@@ -81,6 +82,7 @@ def is_lost(messages: DataFrame, nodes: DataFrame) -> DataFrame:
         F.when(F.col("in_doubt"), "accepted in a transaction of which no line says that it was committed")
         .when(F.col("is_known").isNull(), "accepted in a node that is no more, or whose store could not be read")
         .when(F.col("unread"), "accepted in a node of which some messages could not be read")
+        .when(F.col("at") < F.col("created") + SKEW_US, "accepted before the node of that name was made")
         .when(trimmed, "accepted before what the store still keeps"),
     )
     words = F.concat(F.lit("the client was told accepted, and no event has the message-id: "), "id")

@@ -26,7 +26,7 @@ from reconciliation.transforms.frames import landed_records, local_table
 GRACE_US = 5_000_000
 """While a gateway lives, what is younger may not have its outcome record yet; a killed one may have taken as much with
 it."""
-_NODES = "node string, unread boolean, oldest bigint"
+_NODES = "node string, unread boolean, oldest bigint, created bigint"
 _STORES = "store bigint, node string, `first` bigint, unread boolean"
 
 
@@ -78,7 +78,7 @@ def compare(request: Request) -> tuple[Compared, list[dict[str, Any]]]:
     given = checks.received(noted, stored.rows, stores, others).persist()
     settled = checks.settled(noted, stored.rows, kept, _certain(request.runs, request.now_us)).persist()
     questions = [
-        checks.is_lost(sent, _nodes(spark, catalog, stored)),
+        checks.is_lost(sent, _nodes(spark, catalog, stored, kept)),
         checks.is_told_otherwise(sent),
         checks.is_sent_body_stored(sent),
         checks.is_given_otherwise(given, any(catalog.first_kept.values())),
@@ -101,7 +101,7 @@ def _write(target: Folder, rows: DataFrame) -> None:
 def _stores(spark: SparkSession, catalog: Catalog, extent: Extent) -> DataFrame:
     firsts = {(span.topic, span.partition): span.first for span in extent.ranges}
     rows = [
-        (store, node.name, firsts.get((node.topic, node.partition), 0), bool(extent.hidden(node.topic, node.partition)))
+        (store, node.name, firsts.get((node.topic, node.partition), 0), _is_hidden(catalog, extent, store))
         for store, node in catalog.nodes.items()
     ]
     return local_table(spark, rows, _STORES)
@@ -118,20 +118,32 @@ def _others(noted: lines.Lines, catalog: Catalog, kept: Recorded) -> DataFrame:
     return others.join(kept.stores, "store", "left_semi").union(is_absent).distinct()
 
 
-def _nodes(spark: SparkSession, catalog: Catalog, stored: messages.Messages) -> DataFrame:
+def _nodes(spark: SparkSession, catalog: Catalog, stored: messages.Messages, kept: Recorded) -> DataFrame:
     """By node: whether some of it could not be read, and when what its stores keep begins."""
     unread, oldest = set[str](), dict[str, int]()
     begins = {row["store"]: row["at"] for row in stored.rows.groupBy("store").agg(F.min("at").alias("at")).collect()}
     torn = {row["node"] for row in stored.rows.where(~F.col("is_read")).select("node").distinct().collect()}
     for store, node in catalog.nodes.items():
         span = stored.extent.range_of(node.topic, node.partition)
-        if span is None or stored.extent.hidden(node.topic, node.partition):
+        if span is None or _is_hidden(catalog, stored.extent, store):
             unread.add(node.name)
         elif span.first:
             oldest[node.name] = max(oldest.get(node.name, 0), begins.get(store, _NEVER))
     unread |= torn | {node.name for node, _ in catalog.absent.values()}
-    names = sorted({node.name for node in catalog.nodes.values()})
-    return local_table(spark, [(name, name in unread, oldest.get(name)) for name in names], _NODES)
+    others = kept.stores.where(~F.col("store").isin([*catalog.nodes]))
+    had_another = {row["node"] for row in others.select("node").distinct().collect()}
+    created = {node.name: node.created_us for node in catalog.nodes.values()}
+    rows = [
+        (name, name in unread, oldest.get(name), at if name in had_another else None)
+        for name, at in sorted(created.items())
+    ]
+    return local_table(spark, rows, _NODES)
+
+
+def _is_hidden(catalog: Catalog, extent: Extent, store: int) -> bool:
+    """Some of it could not be read, when the records were landed or now."""
+    node = catalog.nodes[store]
+    return store in catalog.hidden or bool(extent.hidden(node.topic, node.partition))
 
 
 _NEVER = 1 << 60

@@ -15,7 +15,7 @@ from reconciliation.read.catalog import Catalog
 from reconciliation.transforms.frames import local_table
 
 _GROUPS = """run string, digest string, groups array<struct<
-direction string, container string, store bigint, cause string, `table` string, cell int, outcome string,
+direction string, container string, node string, store bigint, cause string, `table` string, cell int, outcome string,
 seq array<bigint>, eid array<bigint>, message_ids array<array<string>>>>"""
 _STATES = "digest string, cell int, `state` string"
 _SETTLE = "settle"
@@ -26,7 +26,7 @@ TRANSACTIONAL = "transactional"
 class Recorded:
     """`publishes`: run, seq, recorded (the outcome). `refused`: id, refused_as, of messages that were not stored and
     whose message-id is recorded. `settled`: container, store, eid, state, as consumers' dispositions were read.
-    `stores`: store, of all that some outcome names."""
+    `stores`: node, store, of all that some outcome names."""
 
     publishes: DataFrame
     refused: DataFrame
@@ -47,7 +47,7 @@ def recorded(spark: SparkSession, records: DataFrame, catalog: Catalog) -> Recor
     settled = groups.where((F.col("table") == _SETTLE) & (F.col("cause") == "disposition"))
     of_each = settled.select("container", "store", "digest", "cell", F.explode("eid").alias("eid"))
     with_state = of_each.join(F.broadcast(states), ["digest", "cell"])
-    named_stores = groups.where(F.col("store").isNotNull()).select("store").distinct()
+    named_stores = groups.where(F.col("store").isNotNull()).select("node", "store").distinct()
     return Recorded(deliveries, refused, with_state.select("container", "store", "eid", "state"), named_stores)
 
 

@@ -240,6 +240,16 @@ def without_a_tag(made: Honest) -> None:
     made.note("settled", "desk", id="m-9", outcome="released")
 
 
+def of_an_earlier_node(made: Honest) -> None:
+    with closing(open_embedded(made.directory / "realm")) as made.world.log:
+        made.world.log.control.claim(made.world.shard)
+        run = made.world.run()
+        run.delete(made.orders)
+        made.world.queue("orders")
+        run.close()
+        run.attest()
+
+
 NOT_COMPARED: dict[str, tuple[Callable[[Honest], None], dict[str, int]]] = {
     "no-end": (no_end, {"settled, and the connection may have ended before that was read": 1}),
     "in-a-transaction": (
@@ -250,6 +260,13 @@ NOT_COMPARED: dict[str, tuple[Callable[[Honest], None], dict[str, int]]] = {
         {
             "accepted in a node that is no more, or whose store could not be read": 1,
             "given from a store that is no more, or could not be read": 1,
+        },
+    ),
+    "earlier-node": (
+        of_an_earlier_node,
+        {
+            "accepted before the node of that name was made": len(NAMES),
+            "given from a store that is no more, or could not be read": len(NAMES),
         },
     ),
     "no-tag": (without_a_tag, {"settled without a tag, of a message-id that no event, or several, have": 1}),
