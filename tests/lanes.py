@@ -60,8 +60,19 @@ PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests
 LANES = 5  # on two cores: most of the time each waits, and what runs beside them takes less of the cores
 PORTS_FROM, PORTS = 10_000, 3_700  # of the first lane, and how many a lane has
 STOP_KAFKA = HERE.parent / "deploy" / "kafka" / "stop.sh"
+BROKERS = "brokers"
+MEMORY, MEMORY_LEAST = Path("/dev/shm"), 12 << 30  # all at once take up to 1 GB there, and 8 GB as processes
 SILENCE_S = 1800.0  # a hang limit: some fixture waits for ever, and no alarm of a test looks at fixtures
 PROGRESS_S = 30.0
+
+
+def in_memory() -> Path | None:
+    """Where what tests write is kept, if `TMPDIR` does not say it: in memory where that has room. A disk that others
+    write to may take ten seconds for a write, in which gateways refuse what tests ask. None: where it is usual."""
+    if "TMPDIR" in os.environ or not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < MEMORY_LEAST:
+        return None
+    free_kb = re.search(r"^MemAvailable: +(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return MEMORY if free_kb is not None and int(free_kb[1]) << 10 >= MEMORY_LEAST else None
 
 
 def rooms(tier: str) -> tuple[list[str], list[str]]:
@@ -94,18 +105,20 @@ class Look:
     records: Path
     command: Sequence[str] = PYTEST
     hang_s: float = SILENCE_S
-    brokers: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="lanes-")))
+    scratch: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="lanes-", dir=in_memory())))
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def at(self, room: str, *, lane: int = 0, only: Sequence[str] = ()) -> Room:
         """Run a room, or `only` these tests of it, to its end; with the ports of a lane, and with its broker. What runs
         again has a broker of its own: the lane's could be what was wrong."""
+        (self.scratch / BROKERS).mkdir(parents=True, exist_ok=True)
         name = room.strip("/").replace("/", "-") + ("-again" if only else "")
         record, printed = self.records / f"{name}.jsonl", self.records / f"{name}.log"
         ports = {"PORTS_FROM": str(PORTS_FROM + lane * PORTS), "PORTS": str(PORTS)}
         environment = {**os.environ, **ports, "RECORD": str(record), "PYTHONPYCACHEPREFIX": str(CACHE / "bytecode")}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each room would compile all that it imports
-        environment["KAFKA_OF_LANE"] = str(self.brokers / str(lane))
+        environment["TMPDIR"] = str(self.scratch)
+        environment["KAFKA_OF_LANE"] = str(self.scratch / BROKERS / str(lane))
         if only:
             del environment["KAFKA_OF_LANE"]
             wanted = self.records / f"{name}.json"
@@ -150,9 +163,9 @@ class Look:
 
     def stop_brokers(self) -> None:
         """Those that the rooms have left running for the next ones of their lane."""
-        for directory in self.brokers.glob("*"):
+        for directory in (self.scratch / BROKERS).glob("*"):
             subprocess.run([STOP_KAFKA], env={**os.environ, "KAFKA_DIR": str(directory)}, check=False)
-        shutil.rmtree(self.brokers, ignore_errors=True)
+        shutil.rmtree(self.scratch / BROKERS, ignore_errors=True)
 
 
 def end(process: subprocess.Popen[bytes], sign: int = signal.SIGKILL) -> None:
@@ -300,6 +313,7 @@ def run(
             queue.clear()
         look.break_off()
         look.stop_brokers()
+        shutil.rmtree(look.scratch, ignore_errors=True)
     verdict.seconds, verdict.load = progress.seconds, progress.load
     if verdict.is_green:
         progress.keep()

@@ -19,7 +19,7 @@ import pytest
 from tests import lanes
 from tests.kit.patience import HANG_S
 from tests.kit.processes.toolchains import NEEDS_GO, NEEDS_NAMESPACES, NEEDS_RABBITMQ, NEEDS_RUST
-from tests.lanes import PYTEST, Look, run
+from tests.lanes import BROKERS, PYTEST, Look, in_memory, run
 from tests.verdict import SECOND_LOOKS_MAX, UNSTEADY_MAX, Room, Verdict, note_unsteady
 from tests.waiting import Waiting
 
@@ -87,7 +87,8 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     records = tmp_path / "records"
     records.mkdir()
-    return Look(records, (*PYTEST, "-p", "pytest_timeout", "-c", "/dev/null", f"--rootdir={tmp_path}"))
+    command = (*PYTEST, "-p", "pytest_timeout", "-c", "/dev/null", f"--rootdir={tmp_path}")
+    return Look(records, command, scratch=tmp_path / "scratch")
 
 
 def ran(look: Look, **rooms: str) -> Verdict:
@@ -278,8 +279,8 @@ def test_the_rooms_of_a_lane_share_a_broker_which_is_stopped_and_a_second_look_h
     verdict = ran(look, one=ASKS_FOR_A_BROKER.format(top=top, passes=True), two=at_first)
     assert last_line(verdict) == "2 tests in 2 rooms: 1 passed, 0 failed, 1 unsteady, 0 skipped: GREEN"
     first, second, third = [Path(line) for line in (top / "asked").read_text().splitlines()]
-    assert first == second and first.parent == look.brokers and third == top / "own"
-    assert not look.brokers.exists()
+    assert first == second and first.parent == look.scratch / BROKERS and third == top / "own"
+    assert not look.scratch.exists()
     assert not any(str(first).encode() in words for words in command_lines()), "the broker of the lane runs on"
     os.kill(int((top / "own" / "pid").read_text()), signal.SIGKILL)
 
@@ -301,3 +302,17 @@ def test_each_reason_to_leave_a_test_out_says_what_to_install() -> None:
     needs = (NEEDS_GO, NEEDS_NAMESPACES, NEEDS_RABBITMQ, NEEDS_RUST)
     reasons = [mark.mark.kwargs["reason"] for mark in needs]
     assert all(re.search(r"https://|apt-get install ", reason) for reason in reasons), reasons
+
+
+def test_what_tests_write_is_in_memory_where_that_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MEMORY", tmp_path)
+    monkeypatch.setattr(lanes, "MEMORY_LEAST", 1)
+    monkeypatch.delenv("TMPDIR", raising=False)
+    assert in_memory() == tmp_path
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    assert in_memory() is None, "the caller has chosen"
+    monkeypatch.delenv("TMPDIR")
+    monkeypatch.setattr(lanes, "MEMORY_LEAST", 1 << 60)
+    assert in_memory() is None, "there is no room"
+    monkeypatch.setattr(lanes, "MEMORY", tmp_path / "none")
+    assert in_memory() is None
