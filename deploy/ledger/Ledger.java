@@ -16,7 +16,6 @@ import jakarta.jms.Session;
 import jakarta.jms.TextMessage;
 import jakarta.jms.Topic;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
@@ -57,7 +56,13 @@ public final class Ledger {
   public static ConnectionFactory of(ConnectionFactory factory, Path directory) {
     return around(factory, (call, name, arguments) -> {
       Object made = call.now();
-      return made instanceof Connection connection ? new Noted(connection, directory).connection() : made;
+      if (!(made instanceof Connection connection)) return made;
+      try {
+        return new Noted(connection, directory).connection();
+      } catch (IOException error) {
+        connection.close();
+        throw new JMSException("no ledger can be written in " + directory + ": " + error);
+      }
     });
   }
 
@@ -98,6 +103,7 @@ public final class Ledger {
     private final Writer file;
     private final List<Acting> sessions = new CopyOnWriteArrayList<>();
     private boolean isOpen;
+    private boolean isOver;
 
     Noted(Connection connection, Path directory) throws IOException {
       this.connection = connection;
@@ -121,21 +127,36 @@ public final class Ledger {
       });
     }
 
-    synchronized void note(String what, Map<String, String> fields) throws JMSException {
-      if (!isOpen && !what.equals("closed") && connection.getClientID() != null) {
-        isOpen = true;
-        note("opened", Map.of("container", connection.getClientID()));
+    /** What cannot be written ends the ledger, and nothing of the application: no line says then that it closed. */
+    synchronized void note(String what, Map<String, String> fields) {
+      if (isOver) return;
+      try {
+        if (!isOpen && !what.equals("closed") && connection.getClientID() != null) {
+          isOpen = true;
+          note("opened", Map.of("container", connection.getClientID()));
+        }
+        write(what, fields);
+        if (what.equals("closed")) end();
+      } catch (IOException | JMSException error) {
+        end();
       }
+    }
+
+    private void end() {
+      isOver = true;
+      try {
+        file.close();
+      } catch (IOException error) {
+        return; // nothing more is noted
+      }
+    }
+
+    private void write(String what, Map<String, String> fields) throws IOException {
       StringBuilder line = new StringBuilder("{\"v\":1,\"what\":\"" + what + "\",\"client\":\"" + client + "\"");
       line.append(",\"at\":").append(ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
       fields.forEach((key, value) -> line.append(",\"").append(key).append("\":").append(quoted(value)));
-      try {
-        file.write(line.append("}\n").toString());
-        file.flush();
-        if (what.equals("closed")) file.close();
-      } catch (IOException error) {
-        throw new UncheckedIOException(error);
-      }
+      file.write(line.append("}\n").toString());
+      file.flush();
     }
   }
 
@@ -145,7 +166,7 @@ public final class Ledger {
     private final Session session;
     private final boolean isTransacted;
     private final int mode;
-    private final Set<String> open = new LinkedHashSet<>();
+    private final List<String> open = new ArrayList<>();
     private final List<String> posted = new ArrayList<>();
     private String transaction = UUID.randomUUID().toString();
 
@@ -159,9 +180,14 @@ public final class Ledger {
     Session session() {
       return around(session, (call, name, arguments) -> {
         if (name.equals("recover") || name.equals("close")) leave();
-        Object made = call.now();
-        if (name.equals("commit")) committed();
-        if (name.equals("commit") || name.equals("rollback")) begin();
+        Object made;
+        try {
+          made = call.now();
+          if (name.equals("commit")) committed();
+        } finally {
+          if (name.equals("commit") || name.equals("rollback")) begin(); // the library has begun another one
+          if (name.equals("close")) noted.sessions.remove(this);
+        }
         if (made instanceof MessageProducer producer) return producer(producer);
         return made instanceof MessageConsumer consumer ? consumer(consumer) : made;
       });
@@ -209,7 +235,7 @@ public final class Ledger {
           isAnswered = isAwaited && deliveryMode == DeliveryMode.PERSISTENT;
           return result;
         } finally {
-          if (message != null && message.getJMSMessageID() != null) sent(message, to, isAnswered);
+          if (message != null && to != null && idOf(message) != null) sent(message, to, isAnswered);
         }
       });
     }
@@ -232,6 +258,7 @@ public final class Ledger {
         }
         Object result = call.now();
         if (!name.startsWith("receive") || !(result instanceof Message message)) return result;
+        if (idOf(message) == null) return message; // of a plain producer of Kafka: no line could name it
         Message given = received(message);
         if (mode == Session.AUTO_ACKNOWLEDGE) settled(idOf(message), "accepted");
         return given;
@@ -242,15 +269,14 @@ public final class Ledger {
       return message -> {
         String outcome = "unknown";
         try {
-          Message given = received(message);
-          listener.onMessage(given);
+          listener.onMessage(idOf(message) == null ? message : received(message));
           outcome = "accepted";
         } catch (JMSException error) {
           throw new IllegalStateException(error);
         } finally {
           if (mode == Session.AUTO_ACKNOWLEDGE) {
             try {
-              settled(idOf(message), outcome);
+              if (idOf(message) != null) settled(idOf(message), outcome);
             } catch (JMSException error) {
               throw new IllegalStateException(error);
             }
@@ -285,6 +311,7 @@ public final class Ledger {
   /** The message-id as AMQP has it: Qpid JMS says by a prefix what is no string that begins with ID:. */
   private static String idOf(Message message) throws JMSException {
     String id = message.getJMSMessageID();
+    if (id == null) return null;
     String rest = id.startsWith("ID:") ? id.substring(3) : id;
     for (String prefix : ENCODED) if (rest.startsWith(prefix)) return rest.substring(prefix.length());
     return rest.startsWith(BINARY) ? rest.substring(BINARY.length()).toLowerCase(Locale.ROOT) : id;

@@ -18,6 +18,7 @@ from reconciliation.history.acknowledged import NOTHING, Acknowledged
 from reconciliation.jobs.reconcile import Judgement, judge
 from reconciliation.ledgers.compared import Compared, Request, compare
 from reconciliation.model import connector
+from reconciliation.model.classes import INCOMPLETE
 from reconciliation.model.errors import SetupError
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import Extent
@@ -120,6 +121,8 @@ def _compared(
             Request(
                 task.session, task.realm, landed, judgement.catalog, judgement.runs, ledgers,
                 task.directory / _MESSAGES, judgement.written, now_us,
+                None if judgement.base is None else judgement.base.since,
+                not any(finding["class"] == INCOMPLETE for finding in judgement.findings),
             )
         )  # fmt: skip
     finally:

@@ -154,8 +154,8 @@ def received(lines: Lines, stored: DataFrame, stores: DataFrame, others: DataFra
     return by_tag.withColumn("by_tag", F.lit(True)).unionByName(by_id)
 
 
-def is_given_otherwise(given: DataFrame, is_trimmed: bool) -> DataFrame:
-    """C3. `is_trimmed`: some store has lost its beginning, so a message-id that is missing says nothing."""
+def is_given_otherwise(given: DataFrame, is_whole: bool) -> DataFrame:
+    """C3. `is_whole`: all that was ever stored could be read; else a message-id that is missing says nothing."""
     missing = F.col("is_there").isNull()
     reason = (
         F.when(F.col("is_gone"), "given from a store that is no more, or could not be read")
@@ -163,7 +163,10 @@ def is_given_otherwise(given: DataFrame, is_trimmed: bool) -> DataFrame:
             F.col("by_tag") & missing & (F.col("eid") < F.col("first")), "given from before what the store still keeps"
         )
         .when(missing & F.col("unread"), "given from a store of which some messages could not be read")
-        .when(~F.col("by_tag") & missing & F.lit(is_trimmed), "given from before what the store still keeps")
+        .when(
+            ~F.col("by_tag") & missing & F.lit(not is_whole),
+            "given without a tag, where not all that was ever stored can be read",
+        )
         .when(F.col("is_read") == F.lit(False), "given, and stored in a form whose message-id cannot be read")
     )
     known = F.col("id").isNotNull() & F.col("stored_id").isNotNull()
@@ -213,7 +216,7 @@ def settled(lines: Lines, stored: DataFrame, recorded: Recorded, certain: Column
     counted = rows.groupBy(*key, "state").agg(
         F.count("*").alias("said"), F.count_if("certain").alias("certain"), F.min("at").alias("at")
     )
-    given = lines.of("received").join(stated.select("container").distinct(), "container", "left_semi").select(*key)
+    given = lines.of("received").join(stated.select("client").distinct(), "client", "left_semi").select(*key)
     known = rows.select(*key, "why_not").unionByName(given, allowMissingColumns=True)
     whole = known.groupBy(*key).agg(F.max("why_not").alias("unsaid"))
     read = recorded.settled.groupBy(*key, "state").agg(F.count("*").alias("read"))

@@ -54,7 +54,8 @@ class Compared:
 @dataclass(frozen=True, slots=True)
 class Request:
     """`ledgers`: where they are. `scratch`: where messages are kept meanwhile, and removed. `target`: where findings
-    go, by class. `now_us`: when the records were landed, in microseconds since 1970."""
+    go, by class. `now_us`: when the records were landed, in microseconds since 1970. `since`: outcome records are kept
+    from that time on; None: all. `is_whole`: none is missing besides."""
 
     spark: SparkSession
     realm: Realm
@@ -65,6 +66,8 @@ class Request:
     scratch: Folder
     target: Folder
     now_us: int
+    since: int | None
+    is_whole: bool
 
 
 def compare(request: Request) -> tuple[Compared, list[dict[str, Any]]]:
@@ -76,12 +79,12 @@ def compare(request: Request) -> tuple[Compared, list[dict[str, Any]]]:
     sent = checks.messages_of(noted, stored.rows, kept).persist()
     stores, others = _stores(spark, catalog, stored.extent), _others(noted, catalog, kept)
     given = checks.received(noted, stored.rows, stores, others).persist()
-    settled = checks.settled(noted, stored.rows, kept, _certain(request.runs, request.now_us)).persist()
+    settled = checks.settled(noted, stored.rows, kept, _certain(request)).persist()
     questions = [
         checks.is_lost(sent, _nodes(spark, catalog, stored, kept)),
         checks.is_told_otherwise(sent),
         checks.is_sent_body_stored(sent),
-        checks.is_given_otherwise(given, any(catalog.first_kept.values())),
+        checks.is_given_otherwise(given, _is_whole(catalog, stored, kept)),
         checks.is_given_body_stored(given),
         checks.is_settled_otherwise(settled),
     ]
@@ -121,7 +124,7 @@ def _others(noted: lines.Lines, catalog: Catalog, kept: Recorded) -> DataFrame:
 def _nodes(spark: SparkSession, catalog: Catalog, stored: messages.Messages, kept: Recorded) -> DataFrame:
     """By node: whether some of it could not be read, and when what its stores keep begins."""
     unread, oldest = set[str](), dict[str, int]()
-    begins = {row["store"]: row["at"] for row in stored.rows.groupBy("store").agg(F.min("at").alias("at")).collect()}
+    begins = {row["store"]: row["at"] for row in stored.rows.groupBy("store").agg(_first_at()).collect()}
     torn = {row["node"] for row in stored.rows.where(~F.col("is_read")).select("node").distinct().collect()}
     for store, node in catalog.nodes.items():
         span = stored.extent.range_of(node.topic, node.partition)
@@ -143,20 +146,42 @@ def _nodes(spark: SparkSession, catalog: Catalog, stored: messages.Messages, kep
 def _is_hidden(catalog: Catalog, extent: Extent, store: int) -> bool:
     """Some of it could not be read, when the records were landed or now."""
     node = catalog.nodes[store]
-    return store in catalog.hidden or bool(extent.hidden(node.topic, node.partition))
+    is_gone = extent.range_of(node.topic, node.partition) is None
+    return is_gone or store in catalog.hidden or bool(extent.hidden(node.topic, node.partition))
+
+
+def _is_whole(catalog: Catalog, stored: messages.Messages, kept: Recorded) -> bool:
+    """All that was ever stored can be read: a message-id that is missing then is missing."""
+    if catalog.absent or catalog.outcomes_first or any(_is_hidden(catalog, stored.extent, at) for at in catalog.nodes):
+        return False
+    spans = [stored.extent.range_of(node.topic, node.partition) for node in catalog.nodes.values()]
+    if any(span is not None and span.first for span in spans):
+        return False
+    others = kept.stores.where(~F.col("store").isin([*catalog.nodes]))
+    return others.isEmpty() and stored.rows.where(~F.col("is_read")).isEmpty()
 
 
 _NEVER = 1 << 60
 
 
-def _certain(runs: Sequence[Run], now_us: int) -> Column:
+def _first_at() -> Column:
+    """The time of a plain producer's record is whatever that says."""
+    return F.coalesce(F.min(F.when(F.col("run").isNotNull(), F.col("at"))), F.lit(_NEVER)).alias("at")
+
+
+def _certain(request: Request) -> Column:
     """Of a line of a consumer: its client closed in order behind it, and no record of that time may be missing."""
+    runs, since = request.runs, request.since
+    if not request.is_whole:
+        return F.lit(False)
     certain = F.coalesce(F.col("closed_at") >= F.col("at"), F.lit(False))
+    if since is not None:
+        certain &= F.col("at") > since + checks.SKEW_US
     if any(run.state == "live" for run in runs):
-        certain &= F.col("closed_at") <= now_us - GRACE_US
+        certain &= F.col("closed_at") <= request.now_us - GRACE_US - checks.SKEW_US
     begins = sorted(began_ms(run.name) * 1000 for run in runs)
     for run in runs:
         if run.state == "killed":
             next_one = next((begin for begin in begins if begin > run.at_last), _NEVER)
-            certain &= ~F.col("at").between(run.at_last - GRACE_US, next_one)
+            certain &= ~F.col("at").between(run.at_last - GRACE_US - checks.SKEW_US, next_one + checks.SKEW_US)
     return certain

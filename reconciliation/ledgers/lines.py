@@ -36,6 +36,7 @@ _LINE = """v int, what string, client string, at bigint, container string, node 
 body string, outcome string, `transaction` string"""
 _TAG = r"^[0-9]{1,12}:[0-9]{1,18}\z"
 _BODY = r"^[0-9a-f]{8}\z"
+_AT_MOST = 4_102_444_800_000_000  # the year 2100: nanoseconds are no microseconds
 _SHOWN = 5
 _EXCERPT = 80
 
@@ -90,7 +91,8 @@ def _is_line() -> Column:
     names_message = ~F.col("what").isin(*_BY_CONSUMERS) | F.col("tag").isNotNull() | F.col("id").isNotNull()
     return (
         (F.col("v") == 1)
-        & _has("client", "at")
+        & _has("client")
+        & F.coalesce(F.col("at").between(0, _AT_MOST), F.lit(False))
         & reduce(or_, whole)
         & names_message
         & F.coalesce(F.col("tag").rlike(_TAG), F.lit(True))

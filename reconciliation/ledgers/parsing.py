@@ -15,9 +15,10 @@ from reconciliation.model.schemas import COPY_KEY, GATEWAY_KEY
 from reconciliation.read.realm_file import IDENTITY
 
 _COPIED = "^(2;[0-9]{1,12};[0-9]{1,18};[^;]*;)+"
-_HEADED = "^3;"
-_PROPERTIES, _DATA, _VALUE = "005373", "005375", "005377"
+_HEADED, _OF_ANOTHER = "^3;complete;", "^3;(?!complete;)"
+_PROPERTIES, _DATA, _VALUE, _FOOTER = "005373", "005375", "005377", "005378"
 _BEFORE_BODY = ("005370", "005371", "005372", _PROPERTIES, "005374")
+_FAR = 1 << 28
 _ID, _BODY_KIND, _TYPES = "nHeader.MessageId", "um-body", "um-types"
 
 
@@ -30,15 +31,20 @@ def parsed(messages: DataFrame) -> DataFrame:
     fields = F.when(F.col("name").rlike(GATEWAY_KEY), F.split("name", ";", 8))
     rows = rows.withColumns({"run": F.get(fields, 2), "seq": F.get(fields, 3).cast("bigint")})
     rows = rows.withColumn("bare", F.regexp_replace("name", _COPIED, ""))
+    rows = rows.withColumn("is_of_another", F.coalesce(F.col("bare").rlike(_OF_ANOTHER), F.lit(False)))
     rows = rows.withColumn(
         "is_ours", F.coalesce(F.col("name").rlike(COPY_KEY) | F.col("run").isNotNull(), F.lit(False))
     )
     rows = _walked(rows).withColumn("is_headed", F.coalesce(F.col("bare").rlike(_HEADED), F.lit(False)))
     rows = rows.withColumns(
         {
-            "id": F.when(~F.col("is_ours"), F.lit(None)).when(F.col("is_headed"), _id_in_headers()).otherwise(_id()),
-            "body": F.when(~F.col("is_ours"), F.lit(None)).when(F.col("is_headed"), _headed_body()).otherwise(_body()),
-            "is_read": ~F.col("is_ours") | F.col("is_headed") | F.col("is_whole"),
+            "id": F.when(~F.col("is_ours") | F.col("is_of_another"), F.lit(None))
+            .when(F.col("is_headed"), _id_in_headers())
+            .otherwise(_id()),
+            "body": F.when(~F.col("is_ours") | F.col("is_of_another"), F.lit(None))
+            .when(F.col("is_headed"), _headed_body())
+            .otherwise(_body()),
+            "is_read": ~F.col("is_ours") | F.col("is_headed") | (F.col("is_whole") & ~F.col("is_of_another")),
         }
     )
     return rows.select("topic", "partition", "offset", "timestamp", "run", "seq", "id", "body", "is_read")
@@ -46,13 +52,15 @@ def parsed(messages: DataFrame) -> DataFrame:
 
 def _walked(rows: DataFrame) -> DataFrame:
     """With `id_at` and `body_at`, where the properties and the body begin: null where there is none; and `is_whole`."""
-    rows = rows.withColumn("at", F.lit(0))
+    rows = rows.withColumn("at", F.when(F.col("is_ours"), F.lit(0)))
     for code in _BEFORE_BODY:
         if code == _PROPERTIES:
             rows = rows.withColumn("id_at", F.when(_section("at") == code, F.col("at")))
         rows = rows.withColumn("at", F.when(_section("at") == code, _after("at")).otherwise(F.col("at")))
     is_body = F.coalesce(_section("at").isin(_DATA, _VALUE, "005376"), F.lit(False))
-    return rows.withColumn("body_at", F.when(is_body, F.col("at"))).withColumn("is_whole", is_body)
+    is_end = (F.col("at") == F.length("value")) | (_section("at") == _FOOTER)  # some send no body
+    is_whole = is_body | F.coalesce(is_end & (F.col("at") > 0), F.lit(False))
+    return rows.withColumn("body_at", F.when(is_body, F.col("at"))).withColumn("is_whole", is_whole)
 
 
 def _octets(at: Column, count: Column | int) -> Column:
@@ -64,7 +72,8 @@ def _hex(at: Column, count: Column | int) -> Column:
 
 
 def _number(at: Column, octets: int) -> Column:
-    return F.conv(F.hex(_octets(at, octets)), 16, 10).cast("int")
+    """At most `_FAR`: behind the end of every message; what lies there is nothing."""
+    return F.least(F.conv(F.hex(_octets(at, octets)), 16, 10).cast("bigint"), F.lit(_FAR)).cast("int")
 
 
 def _section(at: str) -> Column:

@@ -49,6 +49,9 @@ class Committer:
         except sqlite3.Error as error:
             self._roll_back()
             return _failed(jobs, failure_of(error, "unavailable"))
+        except BaseException:
+            self._roll_back()  # it may have been planned inside the lock
+            raise
         try:
             self.connection.execute("COMMIT")
         except sqlite3.Error as error:

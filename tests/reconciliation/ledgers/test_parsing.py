@@ -60,6 +60,11 @@ ENCODINGS: dict[str, tuple[bytes, Wanted]] = {
     "a sequence": (b"\x00\x53\x76\x45", (None, None, True)),
     "an empty list of properties": (b"\x00\x53\x73\x45" + DATA, (None, TEXT, True)),
     "a wide descriptor": (b"\x00\x80\0\0\0\0\0\0\0\x73\xc0\x04\x01\xa1\x01a" + DATA, (None, None, False)),
+    "no body": (HEADER + b"\x00\x53\x73\xc0\x06\x01\xa1\x03m-9", ("m-9", None, True)),
+    "no body and a footer": (HEADER + FOOTER, (None, None, True)),
+    "a size beyond all": (b"\x00\x53\x70\xd0\xff\xff\xff\xff" + DATA, (None, None, False)),
+    "a size that would overflow": (b"\x00\x53\x70\xd0\x7f\xff\xff\xff" + DATA, (None, None, False)),
+    "a body beyond all": (b"\x00\x53\x75\xb0\xff\xff\xff\xfftext", (None, TEXT, True)),
     "no message": (b"body", (None, None, False)),
     "nothing": (b"", (None, None, False)),
 }
@@ -87,6 +92,12 @@ HEADED: dict[str, tuple[bytes | None, bytes, list[tuple[str, bytes | None]], Wan
         headed("2;7;41;rejected;3;complete;18a-0001;7;1;4;", ("um-body", b"binary"), ("um-types", b"ulong"),
                ("nHeader.MessageId", b"17")),
         ("17", TEXT, True),
+    ),
+    "of a user's transformer": (
+        None, b"text",
+        headed("3;orders;18a-0001;7;1;4;", ("um-body", b"data"), ("um-types", b"string"),
+               ("nHeader.MessageId", b"m-1")),
+        (None, None, False),
     ),
     "sections": (
         None, b"\x00\x53\x76\x45",
@@ -123,4 +134,4 @@ def test_each_encoding_is_read(read: Callable[[list[tuple[Any, ...]]], list[Any]
     assert rows[3 * len(ENCODINGS) :] == [wanted for *_, wanted in HEADED.values()]
     named = [(row["run"], row["seq"]) for row in results]
     assert named[:3] == [("18a-0001", 7), (None, None), (None, None)], "a copy was not published"
-    assert named[-4:] == [("18a-0001", 7), ("18a-0001", 7), (None, None), ("18a-0001", 7)]
+    assert named[-5:] == [("18a-0001", 7), ("18a-0001", 7), (None, None), ("18a-0001", 7), ("18a-0001", 7)]
