@@ -27,7 +27,7 @@ from reconciliation.cli.listening import listening
 from reconciliation.cli.places import folder, history_of, scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.cli.rounds import Rounds, Stopped, signals
-from reconciliation.ledgers.lines import ledgers_in
+from reconciliation.ledgers import lines
 from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import LocalFolder, named
@@ -59,7 +59,7 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         file = arguments.acknowledged
         known = None if isinstance(place, str) else read_acknowledged(file, LocalFolder(place))  # before Spark starts
         if arguments.ledgers is not None and isinstance(noted := named(arguments.ledgers), Path):
-            ledgers_in(LocalFolder(noted))
+            lines.check(LocalFolder(noted))
         extent = landing.extent_of(realm)
         with scratch_of(place) as scratch:
             session = spark.start(scratch, offsets=extent.offsets, jars=jars, options=options)

@@ -16,9 +16,8 @@ from reconciliation.transforms.finding_rows import findings
 
 SKEW_US = 60_000_000
 """Clocks of clients and servers may differ so much."""
-
-
 WHY_NOT = "why_not"
+_ENDS = ("accepted", "rejected")
 
 
 def _answered(rows: DataFrame, code: str, **columns: Column | str) -> DataFrame:
@@ -99,7 +98,7 @@ def is_told_otherwise(messages: DataFrame) -> DataFrame:
     once = (F.col("times") == 1) & (F.col("answers") == 1) & (F.col("refusals") == 1)
     refused = once & (F.col("stored") == 0) & (F.col("accepted") == 0) & (F.col("otherwise") != F.col("refused_as"))
     words = (
-        F.when(more_told, _told("accepted", F.coalesce(F.col("as_other"), F.lit("one answer less"))))
+        F.when(more_told, _told(F.lit("accepted"), F.coalesce(F.col("as_other"), F.lit("one answer less"))))
         .when(more_recorded, _told(F.coalesce(F.col("otherwise"), F.lit("one answer less")), F.lit("accepted")))
         .when(refused, _told(F.col("otherwise"), F.col("refused_as")))
     )
@@ -112,9 +111,8 @@ def _place() -> dict[str, Column | str]:
     return {name: F.col("place")[name] for name in ("store", "eid", "run", "seq")}
 
 
-def _told(what: str | Column, recorded: Column) -> Column:
-    heard = F.lit(what) if isinstance(what, str) else what
-    return F.concat(F.lit("the client was told "), heard, F.lit(", and recorded is "), recorded)
+def _told(outcome: Column, recorded: Column) -> Column:
+    return F.concat(F.lit("the client was told "), outcome, F.lit(", and recorded is "), recorded)
 
 
 def is_sent_body_stored(messages: DataFrame) -> DataFrame:
@@ -128,9 +126,19 @@ def is_sent_body_stored(messages: DataFrame) -> DataFrame:
     return _answered(sent.withColumns({WHY_NOT: reason, "words": wrong}), "C4", **_place())
 
 
-def received(lines: Lines, stored: DataFrame, stores: DataFrame, others: DataFrame) -> DataFrame:
-    """One row for each message that a client was given, beside what its tag names, or else its message-id. `stores`:
-    store, node, first (offset that is kept), unread. `others`: store, of those that were not read."""
+def places_of(stored: DataFrame) -> DataFrame:
+    """By message-id: how many `places` it has, the first one as `place` (store, eid, body, node), and how many `bodies`
+    they have."""
+    return stored.where(F.col("id").isNotNull()).groupBy("id").agg(
+        F.min(F.struct("store", "eid", "body", "node")).alias("place"), F.count("*").alias("places"),
+        F.size(F.collect_set("body")).alias("bodies"),
+    )  # fmt: skip
+
+
+def received(lines: Lines, stored: DataFrame, places: DataFrame, stores: DataFrame, others: DataFrame) -> DataFrame:
+    """One row for each message that a client was given, beside what its tag names, or else its message-id. `places`:
+    see `places_of`. `stores`: store, node, first (offset that is kept), unread. `others`: store, of those that were not
+    read."""
     given = lines.of("received").select("client", "container", "at", "id", "body", "store", "eid")
     held = stored.select(
         "store", "eid", F.col("id").alias("stored_id"), F.col("body").alias("stored_body"), "is_read",
@@ -139,11 +147,7 @@ def received(lines: Lines, stored: DataFrame, stores: DataFrame, others: DataFra
     by_tag = given.where(F.col("eid").isNotNull()).join(F.broadcast(stores), "store", "left")
     by_tag = by_tag.join(F.broadcast(others.withColumn("is_gone", F.lit(True))), "store", "left")
     by_tag = by_tag.join(held, ["store", "eid"], "left")
-    first = stored.where(F.col("id").isNotNull()).groupBy("id").agg(
-        F.min(F.struct("store", "eid", "body", "node")).alias("place"), F.count("*").alias("places"),
-        F.size(F.collect_set("body")).alias("bodies"),
-    )  # fmt: skip
-    by_id = given.where(F.col("eid").isNull()).drop("store", "eid").join(first, "id", "left")
+    by_id = given.where(F.col("eid").isNull()).drop("store", "eid").join(places, "id", "left")
     by_id = by_id.select(
         "client", "container", "at", "id", "body", F.col("place.node").alias("node"),
         F.col("place.store").alias("store"), F.col("place.eid").alias("eid"), F.col("id").alias("stored_id"),
@@ -195,15 +199,12 @@ def is_given_body_stored(given: DataFrame) -> DataFrame:
     return _answered(rows.withColumns({WHY_NOT: reason, "words": wrong}), "C4")
 
 
-def settled(lines: Lines, stored: DataFrame, recorded: Recorded, certain: Column) -> DataFrame:
+def settled(lines: Lines, places: DataFrame, stores: DataFrame, recorded: Recorded, certain: Column) -> DataFrame:
     """One row for each container, event and state: how often its consumer said so, how often for certain, and how often
     the gateways have read it. `certain`: of a line, that the gateway must have read it, and kept a record. Of clients
     that note what they settle, what they were given counts, too: they may have said nothing."""
     stated = lines.of("settled")
-    first = stored.where(F.col("id").isNotNull()).groupBy("id").agg(
-        F.min(F.struct("store", "eid")).alias("place"), F.count("*").alias("places")
-    )  # fmt: skip
-    placed = stated.join(first, "id", "left").withColumns(
+    placed = stated.join(places, "id", "left").withColumns(
         {
             "store": F.coalesce("store", F.when(F.col("places") == 1, F.col("place.store"))),
             "eid": F.coalesce("eid", F.when(F.col("places") == 1, F.col("place.eid"))),
@@ -212,18 +213,18 @@ def settled(lines: Lines, stored: DataFrame, recorded: Recorded, certain: Column
     key = ["container", "store", "eid"]
     reason = F.when(F.col("transaction").isNotNull(), "settled in a transaction")
     reason = reason.when(F.col("outcome") == UNKNOWN, "settled with a state that the library chose")
-    rows = placed.select(*key, F.col("outcome").alias("state"), "at", certain.alias("certain"), reason.alias("why_not"))
+    rows = placed.select(*key, F.col("outcome").alias("state"), "at", certain.alias("certain"), reason.alias(WHY_NOT))
     counted = rows.groupBy(*key, "state").agg(
         F.count("*").alias("said"), F.count_if("certain").alias("certain"), F.min("at").alias("at")
     )
     given = lines.of("received").join(stated.select("client").distinct(), "client", "left_semi").select(*key)
-    known = rows.select(*key, "why_not").unionByName(given, allowMissingColumns=True)
-    whole = known.groupBy(*key).agg(F.max("why_not").alias("unsaid"))
+    known = rows.select(*key, WHY_NOT).unionByName(given, allowMissingColumns=True)
+    whole = known.groupBy(*key).agg(F.max(WHY_NOT).alias("unsaid"))
     read = recorded.settled.groupBy(*key, "state").agg(F.count("*").alias("read"))
     of_said = read.join(whole.select(*key), key, "left_semi").where(~F.col("state").startswith(TRANSACTIONAL))
     both = counted.join(of_said, [*key, "state"], "full").join(whole, key, "left")
-    names = stored.groupBy("store").agg(F.min("node").alias("node"))
-    return both.fillna(0, ["said", "certain", "read"]).join(F.broadcast(names), "store", "left")
+    names = F.broadcast(stores.select("store", "node"))
+    return both.fillna(0, ["said", "certain", "read"]).join(names, "store", "left")
 
 
 def is_settled_otherwise(rows: DataFrame) -> DataFrame:
@@ -255,9 +256,6 @@ def is_settled_otherwise(rows: DataFrame) -> DataFrame:
         .otherwise(F.concat(of_client, F.lit(", and "), of_gateway))
     )
     return _answered(by_event.withColumn("words", words), "C5")
-
-
-_ENDS = ("accepted", "rejected")
 
 
 def _listed(states: Column) -> Column:

@@ -16,10 +16,9 @@ from pyspark.sql import functions as F
 from reconciliation.ledgers import checks, lines, messages
 from reconciliation.ledgers.recorded import Recorded, recorded
 from reconciliation.model.folder import Folder
-from reconciliation.model.ranges import Extent
 from reconciliation.model.runs import Run, began_ms
 from reconciliation.model.settings import Realm
-from reconciliation.read.catalog import Catalog
+from reconciliation.read.catalog import NEVER, Catalog
 from reconciliation.read.landing import Landed
 from reconciliation.transforms.frames import landed_records, local_table
 
@@ -41,14 +40,9 @@ class Compared:
     left: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def words(self) -> str:
-        steps = self.steps
-        counts = ", ".join(f"{steps.get(what, 0):,} {what}" for what in ("sent", "told", "received", "settled"))
-        text = f"Client ledgers: {self.clients:,} clients; {counts}."
-        if self.left:
-            reasons = "; ".join(f"{count:,} {why}" for why, count in sorted(self.left.items()))
-            text += f" Not compared: {reasons}."
-        return text
+    def reasons(self) -> list[str]:
+        """What could not be compared, each with its number."""
+        return [f"{count:,} {why}" for why, count in sorted(self.left.items())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +64,62 @@ class Request:
     is_whole: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What is known of the stores, and how far they could be read. `former`: by store, the node of it, of those that
+    some outcome names and that are no more or could not be read. `torn`: nodes with messages whose sections could not
+    be walked."""
+
+    catalog: Catalog
+    stored: messages.Messages
+    former: Mapping[int, str]
+    torn: frozenset[str]
+
+    @classmethod
+    def of(cls, catalog: Catalog, stored: messages.Messages, kept: Recorded) -> Stores:
+        named = kept.stores.where(~F.col("store").isin([*catalog.nodes])).collect()
+        torn = stored.rows.where(~F.col("is_read")).select("node").distinct().collect()
+        former = {row["store"]: row["node"] for row in named}
+        return cls(catalog, stored, former, frozenset(row["node"] for row in torn))
+
+    def first(self, store: int) -> int:
+        """Its first offset that is kept."""
+        node = self.catalog.nodes[store]
+        span = self.stored.extent.range_of(node.topic, node.partition)
+        return span.first if span is not None else 0
+
+    def is_hidden(self, store: int) -> bool:
+        """Some of it could not be read, when the records were landed or now."""
+        node, extent = self.catalog.nodes[store], self.stored.extent
+        is_gone = extent.range_of(node.topic, node.partition) is None
+        return is_gone or store in self.catalog.hidden or bool(extent.hidden(node.topic, node.partition))
+
+    @property
+    def is_whole(self) -> bool:
+        """All that was ever stored can be read: a message-id that is missing then is missing."""
+        catalog = self.catalog
+        if catalog.absent or catalog.outcomes_first or self.former or self.torn:
+            return False
+        return not any(self.is_hidden(store) or self.first(store) for store in catalog.nodes)
+
+
 def compare(request: Request) -> tuple[Compared, list[dict[str, Any]]]:
     """What was compared, and the findings that are not of one message."""
     spark, catalog = request.spark, request.catalog
     noted = lines.read(spark, request.ledgers)
     stored = messages.read(spark, request.realm, catalog.nodes, request.scratch)
     kept = recorded(spark, landed_records(spark, request.landed, "outcomes"), catalog)
+    known = Stores.of(catalog, stored, kept)
+    stores, others = _stores(spark, known), _others(spark, noted, known)
+    places = checks.places_of(stored.rows).persist()
     sent = checks.messages_of(noted, stored.rows, kept).persist()
-    stores, others = _stores(spark, catalog, stored.extent), _others(noted, catalog, kept)
-    given = checks.received(noted, stored.rows, stores, others).persist()
-    settled = checks.settled(noted, stored.rows, kept, _certain(request)).persist()
+    given = checks.received(noted, stored.rows, places, stores, others).persist()
+    settled = checks.settled(noted, places, stores, kept, _certain(request))
     questions = [
-        checks.is_lost(sent, _nodes(spark, catalog, stored, kept)),
+        checks.is_lost(sent, _nodes(spark, known)),
         checks.is_told_otherwise(sent),
         checks.is_sent_body_stored(sent),
-        checks.is_given_otherwise(given, _is_whole(catalog, stored, kept)),
+        checks.is_given_otherwise(given, known.is_whole),
         checks.is_given_body_stored(given),
         checks.is_settled_otherwise(settled),
     ]
@@ -101,41 +136,32 @@ def _write(target: Folder, rows: DataFrame) -> None:
     rows.write.partitionBy("class").parquet(target.url, mode="append")
 
 
-def _stores(spark: SparkSession, catalog: Catalog, extent: Extent) -> DataFrame:
-    firsts = {(span.topic, span.partition): span.first for span in extent.ranges}
+def _stores(spark: SparkSession, known: Stores) -> DataFrame:
     rows = [
-        (store, node.name, firsts.get((node.topic, node.partition), 0), _is_hidden(catalog, extent, store))
-        for store, node in catalog.nodes.items()
+        (store, node.name, known.first(store), known.is_hidden(store)) for store, node in known.catalog.nodes.items()
     ]
     return local_table(spark, rows, _STORES)
 
 
-def _others(noted: lines.Lines, catalog: Catalog, kept: Recorded) -> DataFrame:
+def _others(spark: SparkSession, noted: lines.Lines, known: Stores) -> DataFrame:
     """Stores that are not read. Where old outcomes are trimmed, all that a tag names may have been one."""
-    read, absent = [*catalog.nodes], [*catalog.absent]
-    named = noted.of("received").where(F.col("store").isNotNull()).select("store").distinct()
-    others = named.where(~F.col("store").isin(read))
-    if catalog.outcomes_first:
-        return others
-    is_absent = others.where(F.col("store").isin(absent))
-    return others.join(kept.stores, "store", "left_semi").union(is_absent).distinct()
+    if known.catalog.outcomes_first:
+        named = noted.of("received").where(F.col("store").isNotNull()).select("store").distinct()
+        return named.where(~F.col("store").isin([*known.catalog.nodes]))
+    return local_table(spark, [(store,) for store in sorted({*known.former, *known.catalog.absent})], "store bigint")
 
 
-def _nodes(spark: SparkSession, catalog: Catalog, stored: messages.Messages, kept: Recorded) -> DataFrame:
+def _nodes(spark: SparkSession, known: Stores) -> DataFrame:
     """By node: whether some of it could not be read, and when what its stores keep begins."""
-    unread, oldest = set[str](), dict[str, int]()
-    begins = {row["store"]: row["at"] for row in stored.rows.groupBy("store").agg(_first_at()).collect()}
-    torn = {row["node"] for row in stored.rows.where(~F.col("is_read")).select("node").distinct().collect()}
+    catalog, oldest = known.catalog, dict[str, int]()
+    unread = {*known.torn, *(node.name for node, _ in catalog.absent.values())}
+    begins = {row["store"]: row["at"] for row in known.stored.rows.groupBy("store").agg(_first_at()).collect()}
     for store, node in catalog.nodes.items():
-        span = stored.extent.range_of(node.topic, node.partition)
-        if span is None or _is_hidden(catalog, stored.extent, store):
+        if known.is_hidden(store):
             unread.add(node.name)
-        elif span.first:
-            oldest[node.name] = max(oldest.get(node.name, 0), begins.get(store, _NEVER))
-    unread |= torn | {node.name for node, _ in catalog.absent.values()}
-    others = kept.stores.where(~F.col("store").isin([*catalog.nodes]))
-    had_another = {row["node"] for row in others.select("node").distinct().collect()}
-    created = {node.name: node.created_us for node in catalog.nodes.values()}
+        elif known.first(store):
+            oldest[node.name] = max(oldest.get(node.name, 0), begins.get(store, NEVER))
+    had_another, created = {*known.former.values()}, {node.name: node.created_us for node in catalog.nodes.values()}
     rows = [
         (name, name in unread, oldest.get(name), at if name in had_another else None)
         for name, at in sorted(created.items())
@@ -143,30 +169,9 @@ def _nodes(spark: SparkSession, catalog: Catalog, stored: messages.Messages, kep
     return local_table(spark, rows, _NODES)
 
 
-def _is_hidden(catalog: Catalog, extent: Extent, store: int) -> bool:
-    """Some of it could not be read, when the records were landed or now."""
-    node = catalog.nodes[store]
-    is_gone = extent.range_of(node.topic, node.partition) is None
-    return is_gone or store in catalog.hidden or bool(extent.hidden(node.topic, node.partition))
-
-
-def _is_whole(catalog: Catalog, stored: messages.Messages, kept: Recorded) -> bool:
-    """All that was ever stored can be read: a message-id that is missing then is missing."""
-    if catalog.absent or catalog.outcomes_first or any(_is_hidden(catalog, stored.extent, at) for at in catalog.nodes):
-        return False
-    spans = [stored.extent.range_of(node.topic, node.partition) for node in catalog.nodes.values()]
-    if any(span is not None and span.first for span in spans):
-        return False
-    others = kept.stores.where(~F.col("store").isin([*catalog.nodes]))
-    return others.isEmpty() and stored.rows.where(~F.col("is_read")).isEmpty()
-
-
-_NEVER = 1 << 60
-
-
 def _first_at() -> Column:
     """The time of a plain producer's record is whatever that says."""
-    return F.coalesce(F.min(F.when(F.col("run").isNotNull(), F.col("at"))), F.lit(_NEVER)).alias("at")
+    return F.coalesce(F.min(F.when(F.col("run").isNotNull(), F.col("at"))), F.lit(NEVER)).alias("at")
 
 
 def _certain(request: Request) -> Column:
@@ -182,6 +187,6 @@ def _certain(request: Request) -> Column:
     begins = sorted(began_ms(run.name) * 1000 for run in runs)
     for run in runs:
         if run.state == "killed":
-            next_one = next((begin for begin in begins if begin > run.at_last), _NEVER)
+            next_one = next((begin for begin in begins if begin > run.at_last), NEVER)
             certain &= ~F.col("at").between(run.at_last - GRACE_US - checks.SKEW_US, next_one + checks.SKEW_US)
     return certain

@@ -63,17 +63,15 @@ class Lines:
             yield {"class": "Q1", "count": self.unreadable, "detail": words}
 
 
-def ledgers_in(folder: Folder) -> list[str]:
-    """The names of the ledgers there."""
-    names = [name for name in folder.names() if name.endswith(SUFFIX)] if folder.exists() else []
-    if not names:
+def check(folder: Folder) -> None:
+    """There are ledgers."""
+    if not folder.exists() or not any(name.endswith(SUFFIX) for name in folder.names()):
         raise SettingsError(f"--ledgers: no *{SUFFIX} in {folder}: the clients write them there, one file or more each")
-    return names
 
 
 def read(spark: SparkSession, folder: Folder) -> Lines:
     """All that is written there by now."""
-    ledgers_in(folder)
+    check(folder)
     text = spark.read.option("pathGlobFilter", f"*{SUFFIX}").text(folder.url)
     written = text.where(F.trim("value") != "").select("value", F.col("_metadata.file_name").alias("file"))
     parsed = written.withColumn("line", F.from_json("value", _LINE)).select("value", "file", "line.*")

@@ -32,7 +32,7 @@ class Messages:
 
 
 def read(spark: SparkSession, realm: Realm, nodes: Mapping[int, Node], target: Folder) -> Messages:
-    """Of all stores in `nodes`, as they are now. Their octets are kept below `target` until the session ends."""
+    """Of all stores in `nodes`, as they are now. Their octets are below `target` then."""
     extent = landing.extent_of(realm)
     topics = {node.topic for node in nodes.values()}
     ranges = [span for span in extent.ranges if span.topic in topics and span.first < span.end]
@@ -43,9 +43,8 @@ def read(spark: SparkSession, realm: Realm, nodes: Mapping[int, Node], target: F
     elif ranges:
         sources.land_messages(spark, realm.bootstrap, realm.client, ranges, target.url)
     written = spark.read.schema(MESSAGE_DDL).parquet(target.url) if ranges else local_table(spark, [], MESSAGE_DDL)
-    stores = local_table(
-        spark, [(store, node.name, node.topic, node.partition) for store, node in nodes.items()], _STORES
-    )
+    rows = [(store, node.name, node.topic, node.partition) for store, node in nodes.items()]
+    stores = local_table(spark, rows, _STORES)
     placed = parsed(written).join(F.broadcast(stores), ["topic", "partition"])
     columns = ("store", "node", F.col("offset").alias("eid"), (F.col("timestamp") * 1000).alias("at"))
     return Messages(placed.select(*columns, "run", "seq", "id", "body", "is_read").persist(), extent)

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.model.schemas import COPY_KEY, GATEWAY_KEY
-from reconciliation.read.realm_file import IDENTITY
+from reconciliation.read.sources import identity
 
 _COPIED = "^(2;[0-9]{1,12};[0-9]{1,18};[^;]*;)+"
 _HEADED, _OF_ANOTHER = "^3;complete;", "^3;(?!complete;)"
@@ -25,9 +25,7 @@ _ID, _BODY_KIND, _TYPES = "nHeader.MessageId", "um-body", "um-types"
 def parsed(messages: DataFrame) -> DataFrame:
     """Adds `run` and `seq` (of what a gateway published), `id`, `body`, and `is_read`: false for a gateway's message
     whose sections could not be walked. Takes away key, value and headers."""
-    first = F.try_element_at("headers", F.lit(1))
-    named = (first["key"] == IDENTITY) & first["value"].cast("string").rlike("^[23];")
-    rows = messages.withColumn("name", F.when(named, first["value"]).otherwise(F.col("key")).cast("string"))
+    rows = messages.withColumn("name", identity().cast("string"))
     fields = F.when(F.col("name").rlike(GATEWAY_KEY), F.split("name", ";", 8))
     rows = rows.withColumns({"run": F.get(fields, 2), "seq": F.get(fields, 3).cast("bigint")})
     rows = rows.withColumn("bare", F.regexp_replace("name", _COPIED, ""))
@@ -36,14 +34,11 @@ def parsed(messages: DataFrame) -> DataFrame:
         "is_ours", F.coalesce(F.col("name").rlike(COPY_KEY) | F.col("run").isNotNull(), F.lit(False))
     )
     rows = _walked(rows).withColumn("is_headed", F.coalesce(F.col("bare").rlike(_HEADED), F.lit(False)))
+    has_none = ~F.col("is_ours") | F.col("is_of_another")
     rows = rows.withColumns(
         {
-            "id": F.when(~F.col("is_ours") | F.col("is_of_another"), F.lit(None))
-            .when(F.col("is_headed"), _id_in_headers())
-            .otherwise(_id()),
-            "body": F.when(~F.col("is_ours") | F.col("is_of_another"), F.lit(None))
-            .when(F.col("is_headed"), _headed_body())
-            .otherwise(_body()),
+            "id": F.when(~has_none, F.when(F.col("is_headed"), _id_in_headers()).otherwise(_id())),
+            "body": F.when(~has_none, F.when(F.col("is_headed"), _headed_body()).otherwise(_body())),
             "is_read": ~F.col("is_ours") | F.col("is_headed") | (F.col("is_whole") & ~F.col("is_of_another")),
         }
     )

@@ -72,13 +72,13 @@ def _landed(records: DataFrame, prefix: str) -> DataFrame:
         "partition",
         "offset",
         F.unix_millis("timestamp").alias("timestamp"),
-        _identity().alias("key"),
+        identity().alias("key"),
         F.when(kind != "events", F.col("value")).alias("value"),
         kind.alias("kind"),
     )
 
 
-def _identity() -> Column:
+def identity() -> Column:
     """What names an event: the value of its first header where that is an identity, else its key (docs/records.md)."""
     first = F.try_element_at("headers", F.lit(1))
     named = (first["key"] == IDENTITY) & first["value"].cast("string").rlike("^[23];")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from reconciliation.history.cause import Cause
 from reconciliation.jobs.reconcile import Judgement
+from reconciliation.ledgers.compared import Compared
 from reconciliation.model.classes import CLASSES, SEVERITY_WORDS, is_anomaly
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import BEGINNING, END, Window, readable
@@ -27,7 +28,7 @@ def write(result: Result) -> str:
         made_words(result),
         *([base_words(judgement, landed)] if judgement.base is not None else []),
         *([landed.said] if landed.said else []),
-        *([result.compared.words] if result.compared is not None else []),
+        *([compared_words(result.compared)] if result.compared is not None else []),
         "",
         *_balance(result.sheet),
         "",
@@ -85,6 +86,13 @@ def evidence_words(judgement: Judgement) -> str:
     stored = sum(count.get("events", 0) for (_, durable), count in judgement.counts.items() if durable is None)
     of_runs = f"{judged:,} outcomes of {len(states)} gateway runs ({runs or 'none'})"
     return f"Evidence: {of_runs}, {stored:,} events in the stores."
+
+
+def compared_words(compared: Compared) -> str:
+    """What clients noted, and what of it could not be compared."""
+    steps = ", ".join(f"{compared.steps.get(what, 0):,} {what}" for what in ("sent", "told", "received", "settled"))
+    text = f"Client ledgers: {compared.clients:,} client{'s' if compared.clients != 1 else ''}; {steps}."
+    return f"{text} Not compared: {'; '.join(compared.reasons)}." if compared.reasons else text
 
 
 def base_words(judgement: Judgement, landed: Landed) -> str:

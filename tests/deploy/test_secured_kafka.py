@@ -20,7 +20,7 @@ from reconciliation.model.settings import load_realm
 from reconciliation.read import offsets
 from tests.deploy.secured import Right, Secured, certificate, start_secured
 from tests.kit.patience import HANG_S
-from tests.kit.processes.gateway import REALMGATE, GatewayProcess, start_gateway
+from tests.kit.processes.gateway import REALMGATE, GatewayProcess, reconciled, start_gateway
 from tests.kit.wire import frames
 from tests.kit.wire.peer import Peer
 
@@ -234,13 +234,7 @@ def test_what_the_reconciliation_may_not_read_makes_it_incomplete(kafka: Secured
         assert time.monotonic() < until_s, "Kafka tells its parts of a new right in its own time"
         time.sleep(0.1)
     out = tmp_path / "report"
-    done = subprocess.run(
-        [REALMGATE, "reconcile", "--config", gateway.config_path, "--out", out],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = reconciled(gateway.config_path, out)
     assert done.returncode == 1, done.stderr
     manifest = json.loads((out / "manifest.json").read_text())
     assert (manifest["verdict"], manifest["complete"]) == ("incomplete", False)

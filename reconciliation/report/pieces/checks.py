@@ -127,7 +127,7 @@ def _of_the_realm(result: Result) -> Iterator[Check]:
 def _of_ledgers(result: Result) -> Iterator[Check]:
     compared, left, lines = result.compared, ["no ledgers were given (--ledgers)"], "-"
     if compared is not None:
-        left = [f"{count:,} {why}" for why, count in sorted(compared.left.items())]
+        left = [*compared.reasons]
         left += [f"{plural(compared.unreadable, 'line')} could not be read"] if compared.unreadable else []
         lines = f"{plural(sum(compared.steps.values()), 'line')} of {plural(compared.clients, 'client')}"
     yield Check("Do the clients' own ledgers agree?", ("C1", "C2", "C3", "C4", "C5"), lines, left)

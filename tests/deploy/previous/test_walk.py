@@ -4,7 +4,6 @@ knows is set, and back. What the clients noted agrees at the end, and reconcilia
 from __future__ import annotations
 
 import re
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,12 +16,11 @@ from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
 from tests.deploy.previous.release import Release
 from tests.kit.patience import HANG_S
 from tests.kit.processes.broker import free_port
-from tests.kit.processes.gateway import REALMGATE, GatewayProcess, embedded_realm, kafka_realm, make_gateway
+from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway, reconciled
 from tests.kit.wire.failover import NODE, Traffic
 from tests.kit.wire.logins import PASSWORD, write_users
 
 WAITS = "this gateway listens when that one ends"
-RECONCILE_S = 600.0
 NEWS = "news"
 Make = Callable[..., GatewayProcess]
 
@@ -138,13 +136,5 @@ def publish_news(gateway: GatewayProcess, count: int) -> None:
 
 
 def reconcile(gateway: GatewayProcess) -> None:
-    command: list[str | Path] = [
-        REALMGATE,
-        "reconcile",
-        "--config",
-        gateway.config_path,
-        "--out",
-        gateway.config_path.with_name("report"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RECONCILE_S, check=False)
+    done = reconciled(gateway.config_path, gateway.config_path.with_name("report"))
     assert (done.returncode, "Verdict: CLEAN" in done.stdout) == (0, True), done.stdout + done.stderr

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.interop.clients import jms
-from tests.kit.patience import HANG_S
-from tests.kit.processes.gateway import REALMGATE, GatewayProcess, StartGateway
+from tests.kit.processes.gateway import GatewayProcess, StartGateway, reconciled
 
 
-def reconciled(gateway: GatewayProcess, ledgers: Path, out: Path) -> tuple[int, dict[str, Any]]:
-    command: list[str | Path] = [
-        REALMGATE,
-        "reconcile",
-        "--config",
-        gateway.config_path,
-        "--out",
-        out,
-        "--ledgers",
-        ledgers,
-    ]
-    command += ["--ledgers", ledgers]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S * 2, check=False)
+def judged(gateway: GatewayProcess, ledgers: Path, out: Path) -> tuple[int, dict[str, Any]]:
+    done = reconciled(gateway.config_path, out, "--ledgers", ledgers)
     assert done.returncode in (0, 1), done.stderr
     return done.returncode, json.loads((out / "manifest.json").read_text())
 
@@ -36,7 +23,7 @@ def test_an_application_and_its_gateway_agree(new_gateway: StartGateway, kind: s
     gateway, ledgers = new_gateway(kind), tmp_path / "ledgers"
     assert jms(f"amqp://{gateway.address}", "orders", str(ledgers), program="Noting") == "noted"
     gateway.end_well()
-    code, manifest = reconciled(gateway, ledgers, tmp_path / "clean")
+    code, manifest = judged(gateway, ledgers, tmp_path / "clean")
     steps = manifest["ledgers"]["steps"]
     assert (code, manifest["verdict"]) == (0, "clean")
     assert (steps["sent"], steps["told"], steps["committed"], steps["closed"]) == (14, 12, 1, 1)
@@ -50,5 +37,5 @@ def test_an_application_and_its_gateway_agree(new_gateway: StartGateway, kind: s
     changed = next(line for line in lines if line["what"] == "received")
     changed["body"] = "00000000"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    code, manifest = reconciled(gateway, ledgers, tmp_path / "lie")
+    code, manifest = judged(gateway, ledgers, tmp_path / "lie")
     assert (code, [entry["class"] for entry in manifest["classes"]]) == (1, ["C4"])

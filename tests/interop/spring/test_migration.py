@@ -3,14 +3,13 @@ leave Artemis for the gateway, on either realm, and reconciliation finds nothing
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.interop.clients import spring, waiting
 from tests.kit.processes.artemis import Artemis
-from tests.kit.processes.gateway import REALMGATE, StartGateway
+from tests.kit.processes.gateway import StartGateway, reconciled
 
 BACKLOG, LATER = 200, 50
 
@@ -30,6 +29,5 @@ def test_an_application_and_its_backlog_leave_artemis(
     assert spring("move", old, "orders", new, "orders", 0) == "moved 0", "nothing is left behind"
     assert spring("serve", new, "orders", "invoices", BACKLOG + LATER).endswith(f"dealt with {BACKLOG + LATER}")
     assert waiting(served, "orders") == 0
-    command = [str(REALMGATE), "reconcile", "--config", str(served.config_path), "--out", str(tmp_path / "report")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = reconciled(served.config_path, tmp_path / "report")
     assert (done.returncode, "Verdict: CLEAN" in done.stdout) == (0, True), done.stdout + done.stderr

@@ -33,6 +33,7 @@ READY = re.compile(r"ready amqp://(?P<host>[^ ]+):(?P<port>\d+) realm=(?P<kind>\
 READY_TIMEOUT_S = HANG_S
 STOP_TIMEOUT_S = HANG_S  # it takes five seconds at most on cores of its own
 COMMAND_TIMEOUT_S = HANG_S  # a second by itself
+RECONCILE_TIMEOUT_S = 5 * HANG_S
 ANY_RATE = 1_000_000  # new connections a second: tests that fail on purpose, one after another, wait for no turn
 REALMGATE = Path(sys.executable).with_name("realmgate")
 OF_OTHER_PROGRAMS = ("console", "reconcile", "what-if")  # they have packages of their own, and threads of those
@@ -210,6 +211,12 @@ def realmgate(*arguments: str) -> tuple[int, str, str]:
         [REALMGATE, *arguments], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def reconciled(config: Path, out: Path, *more: str | Path) -> subprocess.CompletedProcess[str]:
+    """`realmgate reconcile` of the realm in that configuration, with the report in `out`."""
+    command: list[str | Path] = [REALMGATE, "reconcile", "--config", config, "--out", out, *more]
+    return subprocess.run(command, capture_output=True, text=True, timeout=RECONCILE_TIMEOUT_S, check=False)
 
 
 def _forked(*arguments: str) -> tuple[int, str, str]:

@@ -46,12 +46,12 @@ def test_an_unchanged_gateway_is_clean(
 def test_a_changed_gateway_is_found(name: str, reconcile: Reconcile, tmp_path: Path) -> None:
     mutant = MUTANTS[name]
     gateway = make_gateway(tmp_path, embedded_realm(tmp_path))
-    gateway.start()
-    create(gateway)
-    assert gateway.stop() == 0
-    gateway.program = [*PROGRAM, mutant.module, mutant.old, mutant.new]
-    gateway.start()
     try:
+        gateway.start()
+        create(gateway)
+        assert gateway.stop() == 0
+        gateway.program = [*PROGRAM, mutant.module, mutant.old, mutant.new]
+        gateway.start()
         work(gateway, tmp_path / "ledgers")
     finally:
         code = gateway.stop()

@@ -6,29 +6,21 @@ Both must find nothing; but what was doubled in doubt is written twice (P2).
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.kit.processes.gateway import REALMGATE
+from tests.kit.processes.gateway import reconciled
 from tests.torture.checks.guarantees import Violation
 from tests.torture.system.deployment import Deployment
 
-RECONCILE_S = 600.0
 CLEAN, ANOMALIES = 0, 1
 
 
 def anomalies(deployment: Deployment, ledgers: Path, *, is_doubled: bool) -> list[Violation]:
     """Anomalies that Spark finds and the checker does not. `ledgers`: the directory of the peers' own."""
     out = deployment.directory / "reconciled"
-    done = subprocess.run(
-        [REALMGATE, "reconcile", "--config", deployment.config_path, "--out", out, "--ledgers", ledgers],
-        capture_output=True,
-        text=True,
-        timeout=RECONCILE_S,
-        check=False,
-    )
+    done = reconciled(deployment.config_path, out, "--ledgers", ledgers)
     if done.returncode not in (CLEAN, ANOMALIES):
         return [Violation("Spark agrees", f"it ended with {done.returncode}: {done.stderr[-2000:]}")]
     manifest = json.loads((out / "manifest.json").read_text())
