@@ -193,7 +193,7 @@ public final class Ledger {
       });
     }
 
-    private synchronized void committed() throws JMSException {
+    private synchronized void committed() {
       for (String id : posted) noted.note("told", Map.of("id", id, "outcome", "accepted"));
       noted.note("committed", Map.of("transaction", transaction));
     }
@@ -204,12 +204,12 @@ public final class Ledger {
     }
 
     /** What was received and not settled goes back with a state that the library chooses. */
-    synchronized void leave() throws JMSException {
+    synchronized void leave() {
       for (String id : open) settled(id, "unknown");
       open.clear();
     }
 
-    private void settled(String id, String outcome) throws JMSException {
+    private void settled(String id, String outcome) {
       Map<String, String> fields = new LinkedHashMap<>(Map.of("id", id, "outcome", outcome));
       if (isTransacted) fields.put("transaction", transaction);
       noted.note("settled", fields);
@@ -235,15 +235,17 @@ public final class Ledger {
           isAnswered = isAwaited && deliveryMode == DeliveryMode.PERSISTENT;
           return result;
         } finally {
-          if (message != null && to != null && idOf(message) != null) sent(message, to, isAnswered);
+          if (message != null && to != null) sent(message, to, isAnswered);
         }
       });
     }
 
-    private synchronized void sent(Message message, Destination to, boolean isAnswered) throws JMSException {
+    private synchronized void sent(Message message, Destination to, boolean isAnswered) {
       String id = idOf(message);
+      if (id == null) return;
       Map<String, String> fields = new LinkedHashMap<>(Map.of("node", nameOf(to), "id", id));
-      if (message instanceof TextMessage text && text.getText() != null) fields.put("body", crc(text.getText()));
+      String body = message instanceof BytesMessage ? null : bodyOf(message);
+      if (body != null) fields.put("body", body);
       if (isTransacted) fields.put("transaction", transaction);
       noted.note("sent", fields);
       if (isTransacted) posted.add(id);
@@ -258,10 +260,9 @@ public final class Ledger {
         }
         Object result = call.now();
         if (!name.startsWith("receive") || !(result instanceof Message message)) return result;
-        if (idOf(message) == null) return message; // of a plain producer of Kafka: no line could name it
-        Message given = received(message);
-        if (mode == Session.AUTO_ACKNOWLEDGE) settled(idOf(message), "accepted");
-        return given;
+        Message ours = received(message);
+        given(message, "accepted");
+        return ours;
       });
     }
 
@@ -269,25 +270,18 @@ public final class Ledger {
       return message -> {
         String outcome = "unknown";
         try {
-          listener.onMessage(idOf(message) == null ? message : received(message));
+          listener.onMessage(received(message));
           outcome = "accepted";
-        } catch (JMSException error) {
-          throw new IllegalStateException(error);
         } finally {
-          if (mode == Session.AUTO_ACKNOWLEDGE) {
-            try {
-              if (idOf(message) != null) settled(idOf(message), outcome);
-            } catch (JMSException error) {
-              throw new IllegalStateException(error);
-            }
-          }
+          given(message, outcome);
         }
       };
     }
 
     /** Notes it. The message that the application gets: in CLIENT_ACKNOWLEDGE one that notes its acknowledgement. */
-    private synchronized Message received(Message message) throws JMSException {
+    private synchronized Message received(Message message) {
       String id = idOf(message);
+      if (id == null) return message; // of a plain producer of Kafka: no line could name it
       Map<String, String> fields = new LinkedHashMap<>(Map.of("id", id));
       String body = bodyOf(message);
       if (body != null) fields.put("body", body);
@@ -302,33 +296,59 @@ public final class Ledger {
       });
     }
 
-    private synchronized void acknowledged() throws JMSException {
+    /** In AUTO_ACKNOWLEDGE the library settles it now. */
+    private void given(Message message, String outcome) {
+      String id = idOf(message);
+      if (id != null && mode == Session.AUTO_ACKNOWLEDGE) settled(id, outcome);
+    }
+
+    private synchronized void acknowledged() {
       for (String id : open) settled(id, "accepted");
       open.clear();
     }
   }
 
+  private interface Asked<T> {
+    T now() throws JMSException;
+  }
+
+  /** Null where it cannot be known: an application fails by nothing that is asked for its ledger. */
+  private static <T> T known(Asked<T> asked) {
+    try {
+      return asked.now();
+    } catch (JMSException error) {
+      return null;
+    }
+  }
+
   /** The message-id as AMQP has it: Qpid JMS says by a prefix what is no string that begins with ID:. */
-  private static String idOf(Message message) throws JMSException {
-    String id = message.getJMSMessageID();
+  private static String idOf(Message message) {
+    String id = known(message::getJMSMessageID);
     if (id == null) return null;
     String rest = id.startsWith("ID:") ? id.substring(3) : id;
     for (String prefix : ENCODED) if (rest.startsWith(prefix)) return rest.substring(prefix.length());
     return rest.startsWith(BINARY) ? rest.substring(BINARY.length()).toLowerCase(Locale.ROOT) : id;
   }
 
-  private static String nameOf(Destination to) throws JMSException {
-    return to instanceof Queue queue ? queue.getQueueName() : ((Topic) to).getTopicName();
+  private static String nameOf(Destination to) {
+    String name = known(() -> to instanceof Queue queue ? queue.getQueueName() : ((Topic) to).getTopicName());
+    return name == null ? "" : name;
   }
 
   /** Null where it has no checksum. */
-  private static String bodyOf(Message message) throws JMSException {
-    if (message instanceof TextMessage text) return text.getText() == null ? null : crc(text.getText());
-    if (!(message instanceof BytesMessage bytes)) return null;
+  private static String bodyOf(Message message) {
+    if (message instanceof TextMessage text) {
+      String content = known(text::getText);
+      return content == null ? null : crc(content);
+    }
+    return message instanceof BytesMessage bytes ? known(() -> crc(octetsOf(bytes))) : null;
+  }
+
+  private static byte[] octetsOf(BytesMessage bytes) throws JMSException {
     byte[] octets = new byte[Math.toIntExact(bytes.getBodyLength())];
     bytes.readBytes(octets);
     bytes.reset();
-    return crc(octets);
+    return octets;
   }
 
   private static String crc(String text) {
