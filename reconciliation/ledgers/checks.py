@@ -27,10 +27,14 @@ def _answered(rows: DataFrame, code: str, **columns: Column | str) -> DataFrame:
     return findings(spoken_of, code, words, also=(WHY_NOT,), **columns)
 
 
-def messages_of(lines: Lines, stored: DataFrame, recorded: Recorded) -> DataFrame:
-    """One row a message-id that some client has sent: what it was told, what is stored, and what is recorded."""
+def messages_of(lines: Lines, stored: DataFrame, recorded: Recorded, nodes: DataFrame) -> DataFrame:
+    """One row a message-id that some client has sent: what it was told, what is stored, and what is recorded; `unkept`:
+    why one of its events may not be there any more. `nodes`: node, unread (some of it could not be), oldest (when what
+    is kept begins; null: from the first), created (when it was made, if another node had that name before; null: none
+    had)."""
     committed = lines.of("committed").select("client", "transaction").distinct().withColumn("is_committed", F.lit(True))
     sent = lines.of("sent").join(committed, ["client", "transaction"], "left")
+    sent = sent.join(F.broadcast(nodes.withColumn("is_known", F.lit(True))), "node", "left")
     in_doubt = F.col("transaction").isNotNull() & F.col("is_committed").isNull()
     by_id = sent.groupBy("id").agg(
         F.min("node").alias("node"),
@@ -39,6 +43,7 @@ def messages_of(lines: Lines, stored: DataFrame, recorded: Recorded) -> DataFram
         F.min("at").alias("at"),
         F.max(F.col("transaction").isNotNull()).alias("in_transaction"),
         F.max(in_doubt).alias("in_doubt"),
+        F.max(_unkept()).alias("unkept"),
         F.array_sort(F.collect_set("body")).alias("sent_bodies"),
         F.count("body").alias("with_body"),
     )
@@ -70,22 +75,22 @@ def messages_of(lines: Lines, stored: DataFrame, recorded: Recorded) -> DataFram
     return joined.fillna(0, ["answers", "accepted", "stored", "places", "records", "as_accepted", "refusals"])
 
 
-def is_lost(messages: DataFrame, nodes: DataFrame) -> DataFrame:
-    """C1. `nodes`: node, unread (some of it could not be), oldest (when what is kept begins; null: from the first),
-    created (when it was made, if another node had that name before; null: none had)."""
-    rows = messages.join(F.broadcast(nodes.withColumn("is_known", F.lit(True))), "node", "left")
-    rows = rows.where((F.col("accepted") > 0) & (F.col("places") == 0))
+def _unkept() -> Column:
     trimmed = F.col("oldest").isNotNull() & (F.col("at") < F.col("oldest") + SKEW_US)
-    rows = rows.withColumn(
-        WHY_NOT,
-        F.when(F.col("in_doubt"), "accepted in a transaction of which no line says that it was committed")
-        .when(F.col("is_known").isNull(), "accepted in a node that is no more, or whose store could not be read")
+    return (
+        F.when(F.col("is_known").isNull(), "accepted in a node that is no more, or whose store could not be read")
         .when(F.col("unread"), "accepted in a node of which some messages could not be read")
         .when(F.col("at") < F.col("created") + SKEW_US, "accepted before the node of that name was made")
-        .when(trimmed, "accepted before what the store still keeps"),
+        .when(trimmed, "accepted before what the store still keeps")
     )
+
+
+def is_lost(messages: DataFrame) -> DataFrame:
+    """C1."""
+    rows = messages.where((F.col("accepted") > 0) & (F.col("places") == 0))
+    in_doubt = F.when(F.col("in_doubt"), "accepted in a transaction of which no line says that it was committed")
     words = F.concat(F.lit("the client was told accepted, and no event has the message-id: "), "id")
-    return _answered(rows.withColumn("words", words), "C1")
+    return _answered(rows.withColumns({WHY_NOT: in_doubt.otherwise(F.col("unkept")), "words": words}), "C1")
 
 
 def is_told_otherwise(messages: DataFrame) -> DataFrame:
@@ -102,7 +107,8 @@ def is_told_otherwise(messages: DataFrame) -> DataFrame:
         .when(more_recorded, _told(F.coalesce(F.col("otherwise"), F.lit("one answer less")), F.lit("accepted")))
         .when(refused, _told(F.col("otherwise"), F.col("refused_as")))
     )
-    reason = F.when(without, "answers of messages whose outcome record is not kept")
+    some_gone = compared & (F.col("accepted") > F.col("stored")) & F.col("unkept").isNotNull()
+    reason = F.when(without, "answers of messages whose outcome record is not kept").when(some_gone, F.col("unkept"))
     words = F.concat(words, F.lit(", of the message-id: "), "id")
     return _answered(messages.withColumns({WHY_NOT: reason, "words": words}), "C2", **_place())
 
@@ -158,11 +164,14 @@ def received(lines: Lines, stored: DataFrame, places: DataFrame, stores: DataFra
     return by_tag.withColumn("by_tag", F.lit(True)).unionByName(by_id)
 
 
-def is_given_otherwise(given: DataFrame, is_whole: bool) -> DataFrame:
-    """C3. `is_whole`: all that was ever stored could be read; else a message-id that is missing says nothing."""
+def is_given_otherwise(given: DataFrame, is_whole: bool, now_us: int) -> DataFrame:
+    """C3. `is_whole`: all that was ever stored could be read; else a message-id that is missing says nothing. `now_us`:
+    which stores there are is known as of then."""
     missing = F.col("is_there").isNull()
+    is_later = F.col("by_tag") & F.col("node").isNull() & (F.col("at") > now_us - SKEW_US)
     reason = (
         F.when(F.col("is_gone"), "given from a store that is no more, or could not be read")
+        .when(is_later, "given from a store that may have been made since the records were landed")
         .when(
             F.col("by_tag") & missing & (F.col("eid") < F.col("first")), "given from before what the store still keeps"
         )
@@ -200,9 +209,10 @@ def is_given_body_stored(given: DataFrame) -> DataFrame:
 
 
 def settled(lines: Lines, places: DataFrame, stores: DataFrame, recorded: Recorded, certain: Column) -> DataFrame:
-    """One row for each container, event and state: how often its consumer said so, how often for certain, and how often
-    the gateways have read it. `certain`: of a line, that the gateway must have read it, and kept a record. Of clients
-    that note what they settle, what they were given counts, too: they may have said nothing."""
+    """One row for each container, event and state: how often its consumer said so, how often for certain, how often the
+    gateways have read it, and how often its link broke. `certain`: of a line, that the gateway must have read it, and
+    kept a record. Of clients that note what they settle, what they were given counts, too: they may have said
+    nothing."""
     stated = lines.of("settled")
     placed = stated.join(places, "id", "left").withColumns(
         {
@@ -224,20 +234,21 @@ def settled(lines: Lines, places: DataFrame, stores: DataFrame, recorded: Record
     of_said = read.join(whole.select(*key), key, "left_semi").where(~F.col("state").startswith(TRANSACTIONAL))
     both = counted.join(of_said, [*key, "state"], "full").join(whole, key, "left")
     names = F.broadcast(stores.select("store", "node"))
-    return both.fillna(0, ["said", "certain", "read"]).join(names, "store", "left")
+    both = both.join(recorded.broken, key, "left").join(names, "store", "left")
+    return both.fillna(0, ["said", "certain", "read", "broken"])
 
 
 def is_settled_otherwise(rows: DataFrame) -> DataFrame:
     """C5: one finding for each container and event. What a gateway has read as given back, though the client did not
     say so, may be a delivery that its library had fetched before the application asked for it."""
-    missing, surplus = F.col("certain") > F.col("read"), F.col("read") > F.col("said")
+    unread, surplus = F.col("said") - F.col("read"), F.col("read") > F.col("said")
+    may_be_broken = (unread > 0) & (unread <= F.col("broken"))
+    missing = (F.col("certain") > F.col("read")) & ~may_be_broken
     reason = (
         F.when(F.col("store").isNull(), "settled without a tag, of a message-id that no event, or several, have")
         .when(F.col("unsaid").isNotNull(), F.col("unsaid"))
-        .when(
-            (F.col("said") > F.col("read")) & ~missing,
-            "settled, and the connection may have ended before that was read",
-        )
+        .when(may_be_broken, "settled, and a record says that the link ended before that was read")
+        .when((unread > 0) & ~missing, "settled, and the connection may have ended before that was read")
     )
     compared = rows.withColumn(WHY_NOT, reason)
     wrong = compared.where(F.col(WHY_NOT).isNotNull() | missing | surplus)

@@ -112,14 +112,14 @@ def compare(request: Request) -> tuple[Compared, list[dict[str, Any]]]:
     known = Stores.of(catalog, stored, kept)
     stores, others = _stores(spark, known), _others(spark, noted, known)
     places = checks.places_of(stored.rows).persist()
-    sent = checks.messages_of(noted, stored.rows, kept).persist()
+    sent = checks.messages_of(noted, stored.rows, kept, _nodes(spark, known)).persist()
     given = checks.received(noted, stored.rows, places, stores, others).persist()
     settled = checks.settled(noted, places, stores, kept, _certain(request))
     questions = [
-        checks.is_lost(sent, _nodes(spark, known)),
+        checks.is_lost(sent),
         checks.is_told_otherwise(sent),
         checks.is_sent_body_stored(sent),
-        checks.is_given_otherwise(given, known.is_whole),
+        checks.is_given_otherwise(given, known.is_whole, request.now_us),
         checks.is_given_body_stored(given),
         checks.is_settled_otherwise(settled),
     ]
@@ -179,7 +179,8 @@ def _certain(request: Request) -> Column:
     runs, since = request.runs, request.since
     if not request.is_whole:
         return F.lit(False)
-    certain = F.coalesce(F.col("closed_at") >= F.col("at"), F.lit(False))
+    landed = F.col("closed_at") <= request.now_us
+    certain = F.coalesce((F.col("closed_at") >= F.col("at")) & landed, F.lit(False))
     if since is not None:
         certain &= F.col("at") > since + checks.SKEW_US
     if any(run.state == "live" for run in runs):

@@ -37,6 +37,8 @@ body string, outcome string, `transaction` string"""
 _TAG = r"^[0-9]{1,12}:[0-9]{1,18}\z"
 _BODY = r"^[0-9a-f]{8}\z"
 _AT_MOST = 4_102_444_800_000_000  # the year 2100: nanoseconds are no microseconds
+_HIDDEN = ("_", ".")
+"""Spark passes over files whose names begin so."""
 _SHOWN = 5
 _EXCERPT = 80
 
@@ -64,9 +66,12 @@ class Lines:
 
 
 def check(folder: Folder) -> None:
-    """There are ledgers."""
-    if not folder.exists() or not any(name.endswith(SUFFIX) for name in folder.names()):
+    """There are ledgers, and Spark reads them all."""
+    names = [name for name in folder.names() if name.endswith(SUFFIX)] if folder.exists() else []
+    if not names:
         raise SettingsError(f"--ledgers: no *{SUFFIX} in {folder}: the clients write them there, one file or more each")
+    if hidden := [name for name in names if name.startswith(_HIDDEN)]:
+        raise SettingsError(f"--ledgers: {hidden[0]} in {folder} would not be read: let its name begin otherwise")
 
 
 def read(spark: SparkSession, folder: Folder) -> Lines:

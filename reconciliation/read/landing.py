@@ -9,8 +9,9 @@ Layout: DIRECTORY/NAME/kind=KIND/*.parquet, DIRECTORY/NAME/extent.json.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -21,6 +22,8 @@ from reconciliation.model.settings import Realm
 from reconciliation.model.state import Link, Remark
 from reconciliation.read import export, sources
 from reconciliation.read.export import Note
+
+Read = TypeVar("Read")
 
 COMPLETE = "extent.json"
 MAKING = "making"
@@ -59,16 +62,22 @@ def land(
 ) -> Landed:  # fmt: skip
     """Make the realm, as it was when `extent` was asked for or later, available as Parquet below `directory`. `kinds`:
     only the records of these. `note`: gets words for what remains, time and again."""
-    extent = extent.only(realm.prefix, kinds)
+
+    def landed(now: Extent) -> Landed:
+        target = directory / name_of(now)
+        return Landed(target, now) if _is_whole(target) else _fill(realm, spark, now, directory, kinds, note)
+
+    return read_again(extent.only(realm.prefix, kinds), landed, lambda: extent_of(realm).only(realm.prefix, kinds))
+
+
+def read_again(extent: Extent, read: Callable[[Extent], Read], now: Callable[[], Extent]) -> Read:
+    """What `read` makes of the extent; or of what there is `now`, where it raises SourceError: a trim may have
+    overtaken the offsets. What fails the same way twice is raised."""
     for attempt in range(1, TRIES + 1):
-        target = directory / name_of(extent)
-        if _is_whole(target):
-            return Landed(target, extent)
         try:
-            return _fill(realm, spark, extent, directory, kinds, note)
+            return read(extent)
         except SourceError:
-            # A trim may have overtaken the offsets: ask again. What fails the same way twice is reported.
-            previous, extent = extent, extent_of(realm).only(realm.prefix, kinds)
+            previous, extent = extent, now()
             if attempt == TRIES or extent.ranges == previous.ranges:
                 raise
     raise AssertionError("the loop returns or raises")

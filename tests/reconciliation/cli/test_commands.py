@@ -44,6 +44,9 @@ def test_a_folder_without_ledgers(tmp_path: Path, capsys: pytest.CaptureFixture[
     ledgers = ("--ledgers", str(tmp_path))
     assert run("realm: {kind: embedded, path: realm}\n", tmp_path, *ledgers) == 2
     assert f"--ledgers: no *.jsonl in {tmp_path}" in capsys.readouterr().err
+    (tmp_path / "_shop.jsonl").write_text("")
+    assert run("realm: {kind: embedded, path: realm}\n", tmp_path, *ledgers) == 2
+    assert f"--ledgers: _shop.jsonl in {tmp_path} would not be read" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         run("", tmp_path, *ledgers, "--every", "60", "--state", str(tmp_path))
     assert "--ledgers does not go with --every" in capsys.readouterr().err

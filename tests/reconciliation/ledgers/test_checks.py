@@ -21,6 +21,7 @@ from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.world import START_US, GatewayRun, Sent, World
 
 NAMES = [f"m-{number}" for number in range(6)]
+NOW_US = START_US + 3_600_000_000
 STATES = ["accepted", "accepted", "released", "rejected", "modified"]  # the last message is left
 Line = dict[str, Any]
 
@@ -93,7 +94,8 @@ def honest(tmp_path: Path) -> Honest:
 @pytest.fixture
 def compared(reconcile: Reconcile, honest: Honest) -> Callable[[], Result]:
     def run() -> Result:
-        return reconcile(Realm("embedded", "um", path=honest.directory / "realm"), ledgers=honest.ledger())
+        realm = Realm("embedded", "um", path=honest.directory / "realm")
+        return reconcile(realm, ledgers=honest.ledger(), now_us=NOW_US)
 
     return run
 
@@ -122,19 +124,6 @@ def told_of_none(made: Honest) -> None:
     made.note("told", "shop", id="m-9", outcome="accepted")
 
 
-def refused_otherwise(made: Honest) -> None:
-    with closing(open_embedded(made.directory / "realm")) as made.world.log:
-        made.world.log.control.claim(made.world.shard)
-        run = made.run = made.world.run()
-        (seq,) = run.number(1)
-        group = run.tell_publish(made.orders, [seq], [-1], "access-denied")
-        group["message_ids"] = [[seq, "m-9"]]
-        run.close()
-        run.attest()
-    made.note("sent", "shop", node="orders", id="m-9")
-    made.note("told", "shop", id="m-9", outcome="modified" if group["outcome"] != "modified" else "rejected")
-
-
 def changed(what: str, place: int, **fields: Any) -> Callable[[Honest], None]:
     def change(made: Honest) -> None:
         made.line(what, place).update(fields)
@@ -159,6 +148,53 @@ def settled_unread(made: Honest) -> None:
     made.note("opened", "later", container="app-1")
     made.note("settled", "later", tag=made.tag(5), outcome="accepted")
     made.note("closed", "later")
+
+
+def more_records(made: Honest, tell: Callable[[GatewayRun], None]) -> None:
+    """Another gateway was there before the client wrote its last lines."""
+    with closing(open_embedded(made.directory / "realm")) as made.world.log:
+        made.world.log.control.claim(made.world.shard)
+        run = made.world.run()
+        tell(run)
+        run.close()
+        run.attest()
+
+
+def refused_otherwise(made: Honest) -> None:
+    outcomes = []
+
+    def tell(run: GatewayRun) -> None:
+        (seq,) = run.number(1)
+        group = run.tell_publish(made.orders, [seq], [-1], "access-denied")
+        group["message_ids"] = [[seq, "m-9"]]
+        outcomes.append(group["outcome"])
+
+    more_records(made, tell)
+    made.note("sent", "shop", node="orders", id="m-9")
+    made.note("told", "shop", id="m-9", outcome="modified" if outcomes != ["modified"] else "rejected")
+
+
+def came_back(made: Honest, cause: str, *decisions: dict[str, Any]) -> None:
+    """The client settled its last message, closed in order, and the gateway recorded that the link ended."""
+
+    def tell(run: GatewayRun) -> None:
+        run.settle(made.orders, [made.sent[5]], "released", cause=cause)
+        run.turn(decisions=decisions)
+
+    settled_unread(made)
+    more_records(made, tell)
+
+
+def cut_off(made: Honest) -> None:
+    came_back(made, "cut-off")
+
+
+def ended_by_the_gateway(made: Honest) -> None:
+    came_back(made, "lost", {"what": "subscription", "container": "app-1"})
+
+
+def ended_by_its_client(made: Honest) -> None:
+    came_back(made, "lost", {"what": "subscription", "container": "app-2"})
 
 
 LIES: dict[str, tuple[Callable[[Honest], None], tuple[str, int | None, str]]] = {
@@ -196,6 +232,7 @@ LIES: dict[str, tuple[Callable[[Honest], None], tuple[str, int | None, str]]] = 
         ("C5", 1, "the client said released, and the gateway has read accepted"),
     ),
     "never-settled": (never_settled, ("C5", 1, "the gateway has read accepted, and the client did not say so")),
+    "ended-by-its-client": (ended_by_its_client, ("C5", 5, "the client said accepted, and no outcome record has it")),
     "settled-unread": (settled_unread, ("C5", 5, "the client said accepted, and no outcome record has it")),
 }
 
@@ -244,13 +281,21 @@ def without_a_tag(made: Honest) -> None:
 
 
 def of_an_earlier_node(made: Honest) -> None:
-    with closing(open_embedded(made.directory / "realm")) as made.world.log:
-        made.world.log.control.claim(made.world.shard)
-        run = made.world.run()
+    def tell(run: GatewayRun) -> None:
         run.delete(made.orders)
         made.world.queue("orders")
-        run.close()
-        run.attest()
+
+    more_records(made, tell)
+
+
+def twice_and_one_node_gone(made: Honest) -> None:
+    made.note("sent", "shop", node="gone", id="m-1")
+    made.note("told", "shop", id="m-1", outcome="accepted")
+
+
+def of_a_later_store(made: Honest) -> None:
+    made.note("received", "desk", tag="4711:7", id="m-9")
+    made.line("received", -1)["at"] = NOW_US + 1
 
 
 NOT_COMPARED: dict[str, tuple[Callable[[Honest], None], dict[str, int]]] = {
@@ -268,6 +313,16 @@ NOT_COMPARED: dict[str, tuple[Callable[[Honest], None], dict[str, int]]] = {
             "accepted before the node of that name was made": len(NAMES),
             "given from a store that is no more, or could not be read": len(NAMES),
         },
+    ),
+    "cut-off": (cut_off, {"settled, and a record says that the link ended before that was read": 1}),
+    "ended-by-the-gateway": (
+        ended_by_the_gateway, {"settled, and a record says that the link ended before that was read": 1}
+    ),
+    "twice": (
+        twice_and_one_node_gone, {"accepted in a node that is no more, or whose store could not be read": 1}
+    ),
+    "later-store": (
+        of_a_later_store, {"given from a store that may have been made since the records were landed": 1}
     ),
     "no-tag": (without_a_tag, {"settled without a tag, of a message-id that no event, or several, have": 1}),
 }  # fmt: skip
