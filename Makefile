@@ -110,6 +110,6 @@ prerequisites-test prerequisites-long:
 	@$(BIN)/uv pip install -q --python $(BIN)/python --no-build-isolation --no-deps --editable .
 	@touch $@
 
-.cache/jars.stamp: reconciliation/model/connector.py .cache/setup.stamp
+.cache/jars.stamp: reconciliation/engine/connector.py reconciliation/engine/class_archive.py .cache/setup.stamp
 	@if $(BIN)/realmgate reconcile --fetch-jars >/dev/null; then touch $@; else \
 	  echo "setup: all but reconciling a realm on Kafka works; for that, later: $(BIN)/realmgate reconcile --fetch-jars" >&2; fi

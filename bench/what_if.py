@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from bench.machine import Machine
 from bench.report import show
 from mappings import Decision, load_tables
-from reconciliation.model import spark
+from reconciliation.engine import spark
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent
 from reconciliation.read.export import KindFile

@@ -1,4 +1,4 @@
-"""What the tests of a tier need beside `.venv`: Kafka's class path, Spark's connector, Artemis, the foreign clients.
+"""What the tests of a tier need beside `.venv`: Kafka, Spark's connector, Artemis, the foreign clients.
 
     python -m tests.ready gate|long|all     makes them, and prints the seconds of each
 
@@ -21,7 +21,7 @@ STEP_HANG_S = 600.0
 TRIES = 2
 _CLIENT = (sys.executable, "-m", "tests.interop.clients")
 GATE: dict[str, Sequence[str]] = {
-    "Kafka": (str(ROOT / "deploy" / "kafka" / "libs.sh"),),
+    "Kafka": (str(ROOT / "deploy" / "kafka" / "classes.sh"),),
     "Qpid JMS": (*_CLIENT, "jms"),
     "rhea": (*_CLIENT, "rhea"),
     "Spark's connector": (sys.executable, "-m", "reconciliation", "--fetch-jars"),

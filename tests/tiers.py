@@ -36,7 +36,7 @@ LONG: dict[str, str] = {
     r"deploy/helm/test_chart\.py": "tests/deploy/helm/test_values_schema.py; tests/gateway/admin/test_probes.py",
     r"deploy/test_rules\.py::(?!test_an_alert_is_expected)": "tests/gateway/admin/test_alerts.py",
     r"deploy/test_secured_kafka\.py": "tests/native_backend/log/kafka/test_login_errors.py",
-    r"deploy/test_kafka\.py::test_a_jvm_without_shenandoah": "test_the_node_does_not_stop_to_collect",
+    r"deploy/test_kafka\.py::test_a_(jvm_without|node_loads)": "test_the_node_does_not_stop_to_collect",
     # -- fuzz
     r"fuzz/test_examples\.py": "the same tests, with the same examples each time",
     r"fuzz/test_sanitized\.py": "test_fuzz.py: the same cases, without a sanitizer",
@@ -84,6 +84,7 @@ LONG: dict[str, str] = {
     r"reconciliation/cli/test_cluster\.py": "test_spark_settings.py; transforms/test_transforms.py::test_a_small_table",
     r"reconciliation/cli/test_progress\.py::test_a_(run|what_if)_names": "the other tests of the file",
     r"reconciliation/cli/test_jars\.py::test_fetch": "test_one_that_is_",
+    r"reconciliation/cli/test_class_archive\.py::test_(a_session|without)": "test_another_java_has_none",
     r"reconciliation/cli/test_(every\.py|rounds\.py::test_each_round)": "test_listening.py; the rest of test_rounds.py",
     r"reconciliation/cli/test_verdict_alerts\.py": "deploy/prometheus/rules_test.yml; test_listening.py",
     r"reconciliation/cli/test_since_last\.py": "test_history.py; jobs/test_planted.py::test_each_is_a_finding",

@@ -87,7 +87,7 @@ try_serve() { # with its own configuration and healthcheck
 }
 try_reconcile() { # of a copy of a realm that this checkout has served
   inside "${start[0]}" reconcile --help >/dev/null
-  inside /opt/realmgate/bin/python -c 'from reconciliation.model.connector import jars_in; print(*jars_in(None))'
+  inside /opt/realmgate/bin/python -c 'from reconciliation.engine.connector import jars_in; print(*jars_in(None))'
   printf '%s\n' 'listen: ["amqp://127.0.0.1:0"]' 'realm: {kind: embedded, path: served}' \
     'nodes: {create_on_attach: ["demo.*"]}' >"$work/gateway.yaml"
   .venv/bin/realmgate serve --config "$work/gateway.yaml" >"$work/ready" &

@@ -3,6 +3,7 @@
 # Idempotent: a node that is up is left alone. KAFKA_DIR: its directory (default var/kafka). KAFKA_PORT: its port
 # (default: the port it had before, else 9092 when that is free, else any free one). KAFKA_JVM: options
 # (default: a heap of 1 GiB). KAFKA_GC: the collector (default: Shenandoah where the JVM has it, else G1).
+# KAFKA_ARCHIVE: of Java's classes (default: what classes.sh has made, if it is there).
 # KAFKA_EXTRA, KAFKA_FORMAT, KAFKA_CA, KAFKA_TAKEN, KAFKA_TRIES: see secured.sh. PORTS_FROM, PORTS: see ports.sh.
 # A node whose directory names the voters of a quorum (cluster.sh writes that) is one of several.
 set -euo pipefail
@@ -79,6 +80,8 @@ else
     [ -z "${KAFKA_EXTRA:-}" ] || sed "s/@PORT@/$port/g; s/@CONTROLLER@/$controller/g" "$KAFKA_EXTRA"
   } >"$dir/server.properties"
   java=(java -cp "$libs/*" "-Dlog4j2.configurationFile=file:$here/log4j2.properties")
+  archive=${KAFKA_ARCHIVE:-${libs%/*}/classes.jsa}
+  [ ! -f "$archive" ] || java+=("-XX:SharedArchiveFile=$archive")
   if [ ! -f "$dir/data/meta.properties" ]; then
     cluster=$(cat "$dir/cluster" 2>/dev/null || "$here/cluster-id.sh")
     standalone=--standalone

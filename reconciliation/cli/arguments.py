@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from reconciliation.model.connector import default_directory
+from reconciliation.engine.connector import default_directory
 from reconciliation.model.settings import SettingsError
 from reconciliation.model.window import BEGINNING, END, Window, parse
 
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         nargs="?",
         const=default_directory(),
-        help="fetch Spark's connector for Kafka, and do nothing else",
+        help="fetch Spark's connector for Kafka, archive Spark's classes so that it starts faster, and do nothing else",
     )
     return parser
 

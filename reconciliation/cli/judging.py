@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from reconciliation.cli.places import HISTORY
 from reconciliation.cli.progress import Progress
+from reconciliation.engine import connector
 from reconciliation.history import kept
 from reconciliation.history.acknowledged import NOTHING, Acknowledged
 from reconciliation.jobs.reconcile import Judgement, judge
 from reconciliation.ledgers.compared import Compared, Request, compare
-from reconciliation.model import connector
 from reconciliation.model.classes import INCOMPLETE
 from reconciliation.model.errors import SetupError
 from reconciliation.model.folder import Folder

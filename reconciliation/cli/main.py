@@ -27,13 +27,13 @@ from reconciliation.cli.listening import listening
 from reconciliation.cli.places import folder, history_of, scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
 from reconciliation.cli.rounds import Rounds, Stopped, signals
+from reconciliation.engine import class_archive, connector, java, spark
+from reconciliation.engine.spark_settings import Asked
 from reconciliation.ledgers import lines
-from reconciliation.model import connector, spark
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import LocalFolder, named
 from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
-from reconciliation.model.spark_settings import Asked
 from reconciliation.read import landing
 from reconciliation.report import latest, summary
 from reconciliation.report.latest import Latest
@@ -108,9 +108,13 @@ def _go_on(task: Task, arguments: argparse.Namespace, earlier: Callable[[], Earl
 
 
 def _fetch(directory: Path, conf: dict[str, str], out: TextIO) -> int:
-    spark.check_java()
+    java.check()
     for jar in connector.fetch(directory, conf):
         out.write(f"{jar}\n")
+    try:
+        out.write(f"{class_archive.make(directory)}\n")
+    except SetupError as error:
+        sys.stderr.write(f"reconcile: no archive of Spark's classes: {error}. Spark starts without it, and slower\n")
     return CLEAN
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from reconciliation.model import spark
+from reconciliation.engine import spark
+from reconciliation.engine.spark_settings import Asked
 from reconciliation.model.folder import Folder, LocalFolder, named
 from reconciliation.model.hadoop_folder import HadoopFolder
-from reconciliation.model.spark_settings import Asked
 
 HISTORY = "history"
 

@@ -24,12 +24,12 @@ from reconciliation.cli.arguments import add_spark, add_window, window_of
 from reconciliation.cli.main import jars_of
 from reconciliation.cli.places import scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
-from reconciliation.model import spark
+from reconciliation.engine import spark
+from reconciliation.engine.spark_settings import MASTER, Asked
 from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent, Kind
 from reconciliation.model.settings import Realm, SettingsError, load_realm
-from reconciliation.model.spark_settings import MASTER, Asked
 from reconciliation.read import landing
 from reconciliation.read.catalog import stored_tables
 from reconciliation.read.stored_tables import digest_of

@@ -162,3 +162,23 @@ def test_no_two_free_ports_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.kit.processes.broker.GIVEN", set())
     monkeypatch.setenv("PORTS", "200")
     assert len({free_port() for _ in range(90)}) == 90
+
+
+def started(directory: Path, archive: Path, log: Path) -> str:
+    """What a node with this archive of classes says of those that it loads."""
+    directory.mkdir()
+    jvm = f"{os.environ['KAFKA_JVM']} -Xlog:class+load:file={log}"
+    environment = {"KAFKA_PORT": str(free_port()), "KAFKA_ARCHIVE": str(archive), "KAFKA_JVM": jvm}
+    start(broker := Broker(directory, "", 0), **environment)
+    broker.stop()
+    return log.read_text(errors="replace")
+
+
+def test_a_node_loads_its_classes_from_the_archive(tmp_path: Path) -> None:
+    subprocess.run([SCRIPTS / "classes.sh"], check=True, timeout=HANG_S)
+    libs = Path(subprocess.run([SCRIPTS / "libs.sh"], check=True, capture_output=True, text=True).stdout.strip())
+    loaded = started(tmp_path / "with", libs.with_name("classes.jsa"), tmp_path / "with.log")
+    assert re.search(r"kafka\.server\.KafkaRaftServer source: shared objects file \(top\)", loaded)
+    torn = tmp_path / "torn.jsa"
+    torn.write_bytes(b"torn")
+    assert "kafka.server.KafkaRaftServer source: file:" in started(tmp_path / "torn", torn, tmp_path / "torn.log")

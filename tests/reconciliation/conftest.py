@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from reconciliation.cli import main as commands
 from reconciliation.cli.judging import Task
-from reconciliation.model import connector, spark
+from reconciliation.engine import connector, spark
 from reconciliation.model.folder import Folder, LocalFolder
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window

@@ -35,9 +35,9 @@ _HEALTH_S = 5.0
 _JAVA_S = 60.0
 _JAVA = """
 import sys
-from reconciliation.model.connector import CONNECTOR, jars_in
-from reconciliation.model.spark import check_java
-check_java()
+from reconciliation.engine.connector import CONNECTOR, jars_in
+from reconciliation.engine.java import check
+check()
 if sys.argv[1] == "kafka":
     jars_in(None)
 print(CONNECTOR)

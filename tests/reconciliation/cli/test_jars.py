@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from reconciliation.cli import main as commands
-from reconciliation.model import connector
-from reconciliation.model.connector import JARS
+from reconciliation.engine import connector, java
+from reconciliation.engine.connector import JARS
 from reconciliation.model.errors import SetupError
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -24,7 +24,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 @pytest.fixture
 def jars(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(connector.default_directory(), tmp_path / "the jars"))
+    ignored = shutil.ignore_patterns(java.ARCHIVES)
+    return Path(shutil.copytree(connector.default_directory(), tmp_path / "the jars", ignore=ignored))
 
 
 @pytest.fixture
@@ -79,7 +80,8 @@ def test_a_realm_on_kafka_is_not_read_without_them(tmp_path: Path, capsys: pytes
 
 def test_fetched_are_the_listed_ones_under_their_names(tmp_path: Path, registry: Path) -> None:
     assert fetch(tmp_path / "fetched") == 0
-    assert {path.name for path in (tmp_path / "fetched").iterdir()} == {jar.file for jar in JARS}
+    archive = java.archive_for(tmp_path / "fetched")
+    assert {path.name for path in (tmp_path / "fetched").iterdir()} == {*(jar.file for jar in JARS), archive.name}
 
 
 def test_fetched_is_what_is_not_there(tmp_path: Path, jars: Path, registry: Path) -> None:

@@ -15,9 +15,9 @@ from py4j.protocol import Py4JError, get_return_value  # type: ignore[import-unt
 from pyspark.sql import SparkSession
 
 from reconciliation.cli import main as commands
-from reconciliation.model import spark
+from reconciliation.engine import spark
+from reconciliation.engine.spark_settings import JAVA, SMALL_OFFSETS, Asked, checked, settings
 from reconciliation.model.settings import SettingsError
-from reconciliation.model.spark_settings import SMALL_OFFSETS, Asked, checked, settings
 
 SCRATCH = Path("/nowhere/scratch")
 FOR_ONE_MACHINE = {"spark.driver.host", "spark.driver.bindAddress"}
@@ -58,6 +58,18 @@ def test_a_list_of_the_command_line_is_added_to_ours() -> None:
     assert conf["spark.jars"] == "/jars/a.jar,/jars/b.jar,s3a://x/y.jar"
     assert conf["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:")
     assert conf["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
+
+
+def test_an_archive_of_classes_is_loaded_wherever_it_is() -> None:
+    archive = Path("/the jars/spark-1.jsa")
+
+    def options(*wanted: str) -> str:
+        conf = {JAVA: " ".join(wanted)}
+        return settings(conf, None, scratch=SCRATCH, offsets=0, jars=[], cores=2, archive=archive)[JAVA]
+
+    assert "'-XX:SharedArchiveFile=/the jars/spark-1.jsa'" in options()
+    assert "SharedArchiveFile" not in options("-XX:ArchiveClassesAtExit=/other.jsa")
+    assert "SharedArchiveFile" not in told(Asked())[JAVA]
 
 
 def test_what_spark_submit_has_set_stays() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from reconciliation.model.known_classes import keep_classes
+from reconciliation.engine.known_classes import keep_classes
 
 
 def test_a_class_and_its_methods_are_kept_and_packages_are_not(session: SparkSession) -> None:

@@ -6,6 +6,7 @@ needs is left out then. Errors: `SettingsError`. Source: docs/reconciliation.md 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ SMALL_OFFSETS = 200_000
 """Up to here compiling costs more than it saves: plans are interpreted, and the JVM does with its first compiler.
 Measured on a demo: 49 CPU seconds become 19, a third of it the JVM's start."""
 _SMALL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+_ARCHIVING = "-XX:ArchiveClassesAtExit"
+"""Java does not start with an archive to make another one."""
 _SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -79,8 +82,10 @@ def settings(
     offsets: int,
     jars: Sequence[Path],
     cores: int,
+    archive: Path | None = None,
 ) -> dict[str, str]:
-    """All that a session is made with. `wanted`: see `checked`; `offsets`: how many there are to read, at most."""
+    """All that a session is made with. `wanted`: see `checked`; `offsets`: how many there are to read, at most.
+    `archive`: Java's own, of Spark's classes."""
     if submitted is not None:
         unset = {name: value for name, value in _EVERYWHERE.items() if name not in submitted}
         return {**unset, **wanted, **_JUDGED_BY}
@@ -92,12 +97,14 @@ def settings(
         ours |= _ONE_MACHINE
     if is_small:
         ours |= _SMALL
-    return {**ours, **wanted, **_added(wanted, is_small, jars), **_JUDGED_BY}
+    return {**ours, **wanted, **_added(wanted, is_small, jars, archive), **_JUDGED_BY}
 
 
-def _added(wanted: Mapping[str, str], is_small: bool, jars: Sequence[Path]) -> dict[str, str]:
+def _added(wanted: Mapping[str, str], is_small: bool, jars: Sequence[Path], archive: Path | None) -> dict[str, str]:
     """Settings that are lists: what is asked for comes to ours."""
     log = [f"-Dlog4j2.configurationFile={_LOG.as_uri()}"] if _LOG.is_file() else []  # it is not, inside an archive
-    java = [*log, "-XX:+UseParallelGC", *([_SMALL_JAVA_OPTIONS] if is_small else ()), wanted.get(JAVA, "")]
+    is_used = archive is not None and _ARCHIVING not in wanted.get(JAVA, "")
+    loaded = [shlex.quote(f"-XX:SharedArchiveFile={archive}")] if is_used else []
+    java = [*log, *loaded, "-XX:+UseParallelGC", *([_SMALL_JAVA_OPTIONS] if is_small else ()), wanted.get(JAVA, "")]
     files = [*map(str, jars), *filter(None, [wanted.get(JARS)])]
     return {JAVA: " ".join(filter(None, java)), **({JARS: ",".join(files)} if files else {})}

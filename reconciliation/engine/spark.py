@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-import shutil
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,26 +17,10 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from reconciliation.engine import connector, java
+from reconciliation.engine.known_classes import keep_classes
+from reconciliation.engine.spark_settings import Asked, checked, settings
 from reconciliation.model.errors import SetupError
-from reconciliation.model.known_classes import keep_classes
-from reconciliation.model.spark_settings import Asked, checked, settings
-
-JAVA_MIN = 17
-JAVA_INSTALL = "apt-get install -y openjdk-17-jre-headless"
-
-
-def check_java() -> None:
-    """Java is the one thing that pip does not bring."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    if java is None or not Path(java).exists():
-        raise SetupError(f"Spark needs Java {JAVA_MIN}: {JAVA_INSTALL}")
-    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    version = re.search(r'version "(\d+)', printed)
-    if version is None or int(version[1]) < JAVA_MIN:
-        raise SetupError(
-            f"Spark needs Java {JAVA_MIN}, {java} is {version[1] if version else 'unknown'}: {JAVA_INSTALL}"
-        )
 
 
 def check(options: Asked) -> None:
@@ -47,7 +28,7 @@ def check(options: Asked) -> None:
     given = submitted()
     checked(options, given)
     if given is None:
-        check_java()
+        java.check()
 
 
 def submitted() -> dict[str, str] | None:
@@ -66,7 +47,9 @@ def start(
     given = submitted()
     wanted = checked(options or Asked(), given)
     builder = SparkSession.builder
-    for name, value in settings(wanted, given, scratch=scratch, offsets=offsets, jars=jars, cores=cores).items():
+    archive = java.archive_in(jars[0].parent if jars else connector.default_directory()) if given is None else None
+    made = settings(wanted, given, scratch=scratch, offsets=offsets, jars=jars, cores=cores, archive=archive)
+    for name, value in made.items():
         builder = builder.config(name, value)
     if given is None:
         with _said_to(scratch.with_name("spark.log")):

@@ -1,0 +1,1 @@
+"""Spark itself: its settings, its Java, and what it needs beside both."""
