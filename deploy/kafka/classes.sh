@@ -10,8 +10,8 @@ flock 9
 wanted=$(cat "$libs/.pom" && java -version 2>&1)
 [ "$(cat "$archive.of" 2>/dev/null || true)" != "$wanted" ] || exit 0
 making=$(mktemp -d)
-trap 'KAFKA_DIR=$making/node "$here/stop.sh" 9>&-; rm -rf "$making"' EXIT
 export KAFKA_DIR=$making/node KAFKA_ARCHIVE=$making/none
+trap '"$here/stop.sh" 9>&-; rm -rf "$making"' EXIT
 # Another port than the usual one: a node of this machine may be there.
 # shellcheck source=ports.sh
 . "$here/ports.sh"
@@ -23,7 +23,7 @@ for _ in $(seq 600); do # 120 s: it writes the archive when it ends
   [ -d "/proc/$pid" ] || break
   sleep 0.2
 done
-KAFKA_DIR=$making/node "$here/stop.sh" 9>&-
+"$here/stop.sh" 9>&- # kills it, if it has not ended
 if [ -f "$making/classes.jsa" ]; then
   rm -f "$archive.of"
   mv "$making/classes.jsa" "$archive"

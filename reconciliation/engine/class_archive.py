@@ -1,4 +1,4 @@
-"""The JVM's archive of Spark's classes: with it a session starts, and judges a small realm, with a third less work.
+"""The JVM's archive of Spark's classes: with it a session starts, and judges a small realm, with a fifth less work.
 
 `realmgate reconcile --fetch-jars` makes it beside the jars. Its name says for which Java and which Spark it is: another
 one has none, and starts without. Errors: `SetupError`. Source: JDK 17, `java` -XX:ArchiveClassesAtExit; ADR 0132.
@@ -37,9 +37,8 @@ def make(directory: Path) -> Path:
             errors="replace", check=False,
         )  # fmt: skip
         if not making.exists():
-            lines = done.stdout.strip().splitlines()
-            words = [*lines[-1:], *(line for line in lines if "Error" in line), f"exit code {done.returncode}"]
-            raise SetupError(f"Java wrote none: {words[-2] if lines else words[-1]}")
+            errors = [line for line in done.stdout.splitlines() if "Error" in line]
+            raise SetupError(f"Java wrote none: {errors[-1] if errors else f'exit code {done.returncode}'}")
         for old in directory.glob(java.ARCHIVES):
             old.unlink()
         making.replace(target)

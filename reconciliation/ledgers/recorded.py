@@ -44,8 +44,7 @@ class Recorded:
 
 def recorded(spark: SparkSession, records: DataFrame, catalog: Catalog) -> Recorded:
     """`records`: the landed outcome records."""
-    parsed = records.select(F.from_json(F.col("value").cast("string"), _GROUPS).alias("record"))
-    parsed = parsed.persist()
+    parsed = records.select(F.from_json(F.col("value").cast("string"), _GROUPS).alias("record")).persist()
     groups = parsed.select("record.run", "record.digest", F.explode("record.groups").alias("group"))
     groups = groups.select("run", "digest", "group.*").persist()
     publishes = groups.where(F.col("direction") == "publish")

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from reconciliation.model import schemas
-from reconciliation.model.errors import SetupError, SourceError
+from reconciliation.model.errors import SetupError
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import KINDS, TORN, Extent
 from reconciliation.model.settings import Realm, SettingsError
@@ -43,7 +43,7 @@ from reconciliation.model.state import (
 )
 from reconciliation.read import landing, merging
 from reconciliation.read.export import Note
-from reconciliation.read.landing import COMPLETE, TRIES, Chain, Landed
+from reconciliation.read.landing import COMPLETE, Chain, Landed
 from reconciliation.read.links import files_of
 
 _STATE = re.compile(r"state-[0-9]{6,}\.json")
@@ -172,18 +172,14 @@ def _read(
 ) -> tuple[Extent, Plan, Mapping[Partition, Seen]]:
     """What is new; again where a partition turns out to be another one, or a trim has overtaken the offsets."""
     changed: set[Partition] = set()
-    failures = 0
-    while True:
-        reads = plan(before, extent, realm.prefix, changed)
+
+    def read(now: Extent) -> tuple[Plan, Extent]:
+        reads = plan(before, now, realm.prefix, changed)
         starts = {place: start.read for place, start in reads.starts.items()}
-        try:
-            landed = landing.fill(realm, spark, extent, own, KINDS, note, starts)
-        except SourceError:
-            failures += 1
-            previous, extent = extent, landing.extent_of(realm)
-            if failures == TRIES or extent.ranges == previous.ranges:
-                raise
-            continue
+        return reads, landing.fill(realm, spark, now, own, KINDS, note, starts)
+
+    while True:
+        reads, landed = landing.read_again(extent, read, lambda: landing.extent_of(realm))
         needed = plan(before, landed, realm.prefix, changed)
         extent = landed
         if not reads.covers(needed):
