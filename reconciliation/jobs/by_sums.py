@@ -109,6 +109,13 @@ class BySums:
     def differing_copies(self, accounts: frames.Accounts, stores: DataFrame) -> DataFrame:
         raise RowsNeededError("copies differ from what the journal tells")
 
+    def letters_left_out(
+        self, accounts: frames.Accounts, due: DataFrame, letters: int, copied: int
+    ) -> DataFrame | None:
+        if letters > copied:
+            raise RowsNeededError("there are fewer copies than dead letters")
+        return None
+
     def check(self, counts: Fates) -> None:
         if any(fates.get("skipped") for fates in counts.values()):
             raise RowsNeededError("events below a mark have no end")

@@ -52,6 +52,11 @@ class Evidence(Protocol):
 
     def differing_copies(self, accounts: frames.Accounts, stores: DataFrame) -> DataFrame: ...
 
+    def letters_left_out(
+        self, accounts: frames.Accounts, due: DataFrame, letters: int, copied: int
+    ) -> DataFrame | None:
+        """`due`: see `copies.left_out`. So many `letters` there are in these stores, and so many copies in all."""
+
     def check(self, counts: Fates) -> None:
         """Raises RowsNeededError where what is there cannot tell what has to be told of these."""
 
@@ -117,6 +122,11 @@ class ByRows:
 
     def differing_copies(self, accounts: frames.Accounts, stores: DataFrame) -> DataFrame:
         return copies.differing(accounts.copied, copies.held(accounts.events), stores)
+
+    def letters_left_out(
+        self, accounts: frames.Accounts, due: DataFrame, letters: int, copied: int
+    ) -> DataFrame | None:
+        return copies.left_out(accounts.settled, accounts.events, due)
 
     def check(self, counts: Fates) -> None:
         """Rows tell all."""

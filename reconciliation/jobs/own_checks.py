@@ -94,15 +94,22 @@ def _capacities(catalog: Catalog, counts: Fates, copied: Mapping[int, int]) -> l
 
 def _uncommanded(landed: Landed, prefix: str, acts: list[Act], numberings: Iterable[Numbering]) -> list[dict[str, Any]]:
     """Only since a release writes: earlier ones did not record all commands, and wrote no notes into the journal."""
-    notes = [log.at_first for log in numberings if log.recorded is not None and log.at_first is not None]
+    since = _noted_since(numberings)
     topic, extent = f"{prefix}.commands", landed.extent
-    if not notes or extent.unread_of(topic) is not None:
+    if since is None or extent.unread_of(topic) is not None:
         return []
-    laid = laid_to_commands(acts, min(notes))
+    laid = laid_to_commands(acts, since)
     if laid and extent.range_of(topic) is None:
         text = f"{topic} is gone, though the journal names commands: restore it from a backup"
         return [q1(None, len({row.cause for row in laid}), None, text)]
     return without_command(laid, realm_catalog.commands(landed)) if laid else []
+
+
+def _noted_since(numberings: Iterable[Numbering]) -> int | None:
+    """When the first run began that writes notes into the journal, in microseconds since 1970. None: none did."""
+    return min(
+        (log.at_first for log in numberings if log.recorded is not None and log.at_first is not None), default=None
+    )
 
 
 def copies_compared(
@@ -120,6 +127,25 @@ def copies_compared(
             whole = not catalog.first_kept.get(store, 0) and store not in catalog.hidden
             unlike.append((store, place.node, int(whole), int(sure)))
     return {row["store"]: row["held"] for row in rows}, unlike
+
+
+def letters_due(
+    catalog: Catalog, counts: Fates, numberings: Iterable[Numbering]
+) -> tuple[list[tuple[int, str, int]], int]:
+    """The stores with dead letters whose node has, and always had, another node for them (`copies.left_out`); and how
+    many dead letters these are. Only since a release writes where a letter is kept: it writes notes there."""
+    since = _noted_since(numberings)
+    targets = {node.name: node for node in catalog.nodes.values()}
+    due, count = [], 0
+    for (store, _), fates in counts.items():
+        node = catalog.nodes.get(store)
+        target = targets.get(node.properties.dead_letter) if node is not None else None
+        if node is None or target is None or target.name == node.name or node.name in catalog.known.changed:
+            continue
+        if since is not None and fates.get("dead-letter"):
+            due.append((store, target.name, max(node.created_us, target.created_us, since)))
+            count += fates["dead-letter"]
+    return sorted({*due}), count
 
 
 def row_findings(

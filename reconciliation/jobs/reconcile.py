@@ -164,6 +164,8 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
     parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, folded, counts)
     if unlike:
         parts.append(evidence.differing_copies(accounts, frames.local_table(spark, unlike, schemas.COPIED_TO)))
+    due, letters = own_checks.letters_due(catalog, counts, numberings)
+    parts += _left_out(spark, evidence, accounts, due, letters, sum(copied.values()))
     _write(parts, case.target)
     findings += vanished_durables(catalog, extent, stores, tallied, mentioned)
     unseen = _unseen(accounts, stores, extent)
@@ -184,6 +186,16 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
         {f"{log.source} records": log.records for log in numberings if log.run is not None},
         Base(oldest_us, _older(accounts)) if oldest_us is not None else None,
     )
+
+
+def _left_out(
+    spark: SparkSession, evidence: Evidence, accounts: frames.Accounts, due: list[tuple[int, str, int]], letters: int,
+    copied: int,
+) -> list[DataFrame]:  # fmt: skip
+    if not due:
+        return []
+    left_out = evidence.letters_left_out(accounts, frames.local_table(spark, due, schemas.LETTERS_TO), letters, copied)
+    return [] if left_out is None else [left_out]
 
 
 def _write(parts: list[DataFrame], target: Folder) -> None:
@@ -243,7 +255,11 @@ def _unseen(accounts: frames.Accounts, stores: Mapping[int, Place], extent: Exte
 def _checked(catalog: Catalog, tally: Tally) -> Tally:
     """Held against what the cells stand for."""
     node = catalog.nodes.get(tally.store or 0)
-    return catalog.facts.checked(catalog.node_classes.checked(tally), None if node is None else node.kind)
+    if node is None or tally.node == node.name:
+        return catalog.facts.checked(catalog.node_classes.checked(tally), None if node is None else node.kind)
+    words = f"node {tally.node} where the store is of node {node.name}"
+    checked = _checked(catalog, replace(tally, node=node.name))
+    return replace(checked, mismatch="; ".join(filter(None, [checked.mismatch, words])))
 
 
 def _counts(counted: DataFrame) -> Fates:

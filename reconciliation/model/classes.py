@@ -118,7 +118,8 @@ _ALL = (
         "A7",
         "copies not as recorded",
         "C",
-        "has fewer or more copies in a dead-letter node (or where it was moved to) than the journal says",
+        "has fewer or more copies in a dead-letter node (or where it was moved to) than the journal says, or was "
+        "given up and kept nowhere although its node has a dead-letter node",
         "Missing: restore the topic of that node from a backup, or send the message again. Too many: remove "
         "the surplus; find out who wrote it.",
     ),

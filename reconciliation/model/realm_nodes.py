@@ -31,6 +31,8 @@ class Properties:
     stores: int = 1
     has_levels: bool = False
     """Its stores are levels of priority, not partitions."""
+    dead_letter: str = ""
+    """The node that gets what is given up."""
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Properties:
@@ -41,6 +43,7 @@ class Properties:
             record.get("ttl_ms", 0),
             max(record.get("partitions", 1), record.get("priority_levels", 0)),
             record.get("priority_levels", 0) > 1,
+            record.get("dead_letter", ""),
         )
 
 

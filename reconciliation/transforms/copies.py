@@ -10,6 +10,8 @@ from pyspark.sql import functions as F
 from reconciliation.transforms.finding_rows import findings
 
 KEY = ("store", "from_store", "from_eid")
+LATE_US = 60_000_000
+"""So late, at most, a gateway that runs already learns of a node that is made."""
 
 
 def recorded(settled: DataFrame) -> DataFrame:
@@ -91,3 +93,16 @@ def _surplus(rows: DataFrame) -> DataFrame:
     )  # fmt: skip
     surplus = F.col("held") - F.col("recorded")
     return findings(rows, "A7", detail, node="copy.node", eid="copy.eid", count=surplus, at="copy.at")
+
+
+def left_out(settled: DataFrame, events: DataFrame, due: DataFrame) -> DataFrame:
+    """A7 for each event that the journal gave up as a dead letter and kept nowhere, where its node has a node for such.
+    `due`: store, in_node, since (when there were both, in microseconds since 1970). A copy is no letter twice."""
+    given_up = settled.where((F.col("operation") == "dead-letter") & F.col("to").isNull())
+    begun = F.when(F.col("run").rlike(r"^[0-9a-f]{1,12}-"), F.substring_index("run", "-", 1))  # in milliseconds
+    began = F.conv(begun, 16, 10).cast("bigint") * 1000
+    known = (began > F.col("since")) | (F.col("at") > F.col("since") + LATE_US)
+    of_nodes = given_up.join(F.broadcast(due), "store").where(known)
+    rows = of_nodes.join(events.where(~F.col("copy")).select("store", "eid"), ["store", "eid"], "left_semi")
+    detail = F.concat(F.lit("given up, and by the journal it is not kept in node "), F.col("in_node"))
+    return findings(rows, "A7", detail)

@@ -26,6 +26,7 @@ _SEND = "            self.link.send(prefix, first_seq, eids, values)"
 _SUBMIT = "            self._submit(batch.node, keys, values, batch)\n\n    def _publish_parts"
 _LETTERS, _JOURNAL = "native_backend.dispatch.dead_letters", "native_backend.journal.journal_record"
 _RECORDS, _RECORDS_OF = "gateway.evidence.outcomes", "gateway.evidence.outcome_key"
+_COPY_KEY = "copy_key(store, eid, self._reason, kept)"
 _UNSEEN = "the record has what the gateway meant to say, and not what went over the wire"
 _OCTETS = "no record has a checksum of the message"
 
@@ -33,6 +34,26 @@ _OCTETS = "no record has a checksum of the message"
 def _misread(state: str, taken: str) -> Mutant:
     new = f'return {{"{state}": "{taken}"}}.get(dispositions.state, dispositions.state), "disposition"'
     return Mutant(_CONSUMING, _OUTCOME, new, frozenset({"C5"}), why=_MISREAD)
+
+
+_VALUES = {
+    "container": "link.container",
+    "cause": "self.cause",
+    "node": "link.node",
+    "store": "link.store",
+    "operation": "self.operation",
+    "answer": "self.answer",
+    "cell": "self.rule.cell",
+    "condition": "self.condition",
+    "presettled": "int(self.presettled)",
+    "direction": "link.direction",
+}
+
+
+def _recorded(name: str, value: str, by_ledgers: str = "", by_records: str = "", why: str = "") -> Mutant:
+    """A group of an outcome record says another `value`. Classes are separated by blanks."""
+    old, new = f'"{name}": {_VALUES[name]},', f'"{name}": {value},'
+    return Mutant(_RECORDS_OF, old, new, frozenset(by_ledgers.split()), frozenset(by_records.split()), why)
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -139,6 +160,63 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "another-rule-recorded": Mutant(
         _RECORDS_OF, '"rule": self.rule.rule', '"rule": "x-" + self.rule.rule', frozenset(), frozenset({"A3"})
+    ),
+    "message-given-up-without-a-letter": Mutant(
+        _LETTERS,
+        "return target.twin(node) if target is not None and target.name != node.name else None",
+        "return None",
+        frozenset(),
+        frozenset({"A7"}),
+    ),
+    "dead-letter-names-another-event": Mutant(
+        _LETTERS, _COPY_KEY, "copy_key(store, eid + 1, self._reason, kept)", frozenset(), frozenset({"A7"})
+    ),
+    "dead-letter-with-another-body": Mutant(
+        _LETTERS, "copy, annotated_value))", 'copy, annotated_value[:-1] + b"!"))', frozenset({"C4"}), why=_OCTETS
+    ),
+    "journal-keeps-letters-where-they-were": Mutant(
+        _LETTERS, "self._target.store, self._writes", "self._node.store, self._writes", frozenset(), frozenset({"A7"})
+    ),
+    "journal-acknowledges-what-was-given-back": Mutant(
+        _JOURNAL,
+        '"operation": settlement.operation',
+        '"operation": "acknowledge"',
+        frozenset(),
+        frozenset({"A2", "A3", "A4", "Q1"}),
+    ),
+    "journal-names-another-store": Mutant(
+        _JOURNAL, '"store": store', '"store": store + 1', frozenset(), frozenset({"A1", "A2", "A6", "A7", "Q1"})
+    ),
+    "journal-has-each-end-twice": Mutant(
+        _JOURNAL, 'entry["runs"].extend(part)', 'entry["runs"].extend(part + part)', frozenset(), frozenset({"A7"})
+    ),
+    "journal-numbered-one-too-high": Mutant(
+        _JOURNAL, '"run": run, "n": n,', '"run": run, "n": n + 1,', frozenset(), frozenset({"Q1"})
+    ),
+    "stored-as-one-too-high": Mutant(
+        "native_backend.publish.publisher",
+        "appended.first, appended.offsets, answer",
+        "appended.first, [eid + 1 for eid in appended.offsets], answer",
+        frozenset(),
+        frozenset({"P1", "P3"}),
+    ),
+    "another-container-recorded": _recorded(
+        "container", '"x" + link.container', "C5", why="the container stands in outcome records alone"
+    ),
+    "another-cause-recorded": _recorded("cause", '"lost"', "C5", why="no other record is held against the cause"),
+    "another-node-recorded": _recorded("node", '"dead"', "", "A3"),
+    "another-store-recorded": _recorded("store", "link.store and link.store + 1", "C5", "A1 A2 P1 P3"),
+    "another-operation-recorded": _recorded("operation", '"discard"', "", "A1 A3"),
+    "another-answer-recorded": _recorded("answer", '"done"', "", "A3 P4"),
+    "another-cell-recorded": _recorded("cell", "self.rule.cell + 1", "", "A3 A6"),
+    "no-condition-recorded": _recorded("condition", "None", "", "A3"),
+    "another-settlement-recorded": _recorded("presettled", "int(not self.presettled)", "", "A12 A3"),
+    "another-direction-recorded": _recorded("direction", '"subscribe"', "", "P3"),
+    "outcomes-claimed-that-are-not-there": Mutant(
+        _RECORDS, '"low": low', '"low": low + 1', frozenset(), frozenset({"Q1"})
+    ),
+    "tables-that-are-not-stored": Mutant(
+        _RECORDS, '"digest": origin.digest', '"digest": origin.digest[::-1]', frozenset(), frozenset({"Q1"})
     ),
     "attempt-not-counted": Mutant(
         _CONSUMING, 'then["native"], then["failed"],', 'then["native"], False,', frozenset(), frozenset({"A6"})

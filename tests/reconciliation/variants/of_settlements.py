@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from native_backend.nodes.properties import Properties
+from reconciliation.transforms.copies import LATE_US
 from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Variant, tag
 from tests.reconciliation.world import TABLES
 
@@ -182,7 +184,30 @@ def returned_is_another_event(shared: SharedRealm, name: str) -> Expected:
     return Expected({"A6": [tag(node, sent[0].eid)]}, "told return; the journal has no return of it")
 
 
+def given_up_and_kept_nowhere(shared: SharedRealm, name: str) -> Expected:
+    """Its node has a dead-letter node, and had it long before. A letter that is given up again is kept nowhere."""
+    shared.world.queue(f"{name}-letters")
+    node = shared.world.queue(name, Properties(dead_letter=f"{name}-letters"))
+    others, [other] = shared.queue(f"{name}-others", 1)
+    shared.letters(others, node, [other.eid], [other.eid])
+    sent = shared.run.publish(node, 2)
+    shared.world.clock.now_us += 2 * LATE_US
+    shared.letters(node, others, [sent[1].eid], [sent[1].eid])
+    shared.letters(node, None, [0, sent[0].eid], [])
+    words = f"given up, and by the journal it is not kept in node {name}-letters"
+    return Expected({"A7": [tag(node, sent[0].eid)]}, words)
+
+
+def another_node_named(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[:1], "accepted")
+    shared.told(shared.last_group, node="elsewhere")
+    return Expected({"A3": [tag(node, sent[0].eid)]}, f"node elsewhere where the store is of node {name}")
+
+
 VARIANTS = [
+    Variant("given-up-and-kept-nowhere", given_up_and_kept_nowhere),
+    Variant("another-node-named", another_node_named),
     Variant("told-and-not-noted", told_and_not_noted),
     Variant("discarded-and-not-noted", discarded_and_not_noted),
     Variant("noted-of-another-event", noted_of_another_event),

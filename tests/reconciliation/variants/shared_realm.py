@@ -75,19 +75,22 @@ class SharedRealm:
     def last_group(self) -> dict[str, Any]:
         return self.run.groups[-1]
 
-    def letters(self, node: Node, to: Node, eids: Sequence[int], copied: Sequence[int], operation: str = "dead-letter",
-                cause: str = "disposition") -> None:  # fmt: skip
-        """The journal says that `eids` were kept in `to`; `copied` are."""
+    def letters(self, node: Node, to: Node | None, eids: Sequence[int], copied: Sequence[int],
+                operation: str = "dead-letter", cause: str = "disposition") -> None:  # fmt: skip
+        """The journal says that `eids` were kept in `to`, or nowhere; `copied` are."""
         run = self.run
         seqs = run.number(len(eids)) if operation == "dead-letter" else [0] * len(eids)
         if operation == "dead-letter" and eids:
             group = self.settled(node, eids, seqs, "rejected")
             assert group["operation"] == operation
         key = KEY % (run.name.encode(), 1)
-        copies = [Write(to.topic, 0, copy_key(node.store, eid, "rejected", key), b"a letter") for eid in copied]
         runs = [[eid, eid, seq, eid] for eid, seq in zip(eids, seqs, strict=True)]
-        entry = {**run._entry(node, "queue", operation, cause, runs), "to": to.store}
-        run._commit([entry], copies)
+        entry, topic = run._entry(node, "queue", operation, cause, runs), ""
+        if to is not None:
+            entry["to"], topic = to.store, to.topic
+        run._commit(
+            [entry], [Write(topic, 0, copy_key(node.store, eid, "rejected", key), b"a letter") for eid in copied]
+        )
 
     def settled(self, node: Node, eids: Sequence[int], seqs: Sequence[int], state: str) -> dict[str, Any]:
         """A consumer of the queue was told so. Nothing is in the journal."""
