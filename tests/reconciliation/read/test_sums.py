@@ -10,10 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from native_backend.nodes.node import Node
+from native_backend.nodes.properties import Properties
 from reconciliation import transforms
 from reconciliation.jobs import kept_sums
 from reconciliation.model.window import Window
 from reconciliation.read import merging
+from reconciliation.transforms.copies import LATE_US
 from tests.reconciliation import odd_realm, planting
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.cut_world import cut_world
@@ -119,6 +121,29 @@ def test_what_is_wrong_in_the_last_day_is_found(
     kept_sums.kept(session, landed, landed.chain)
     assert len(made) == 2 and made < made_sums(days), "those that were kept are read, and only the new link's are made"
     assert len(made_sums(days)) == 3
+
+
+def test_what_was_given_up_and_is_kept_nowhere_is_found_in_the_rows(days: Days, reconcile: Reconcile) -> None:
+    def given_up(world: World, run: GatewayRun, orders: Node) -> None:
+        dead = world.queue("dead")
+        node = world.queue("shop", Properties(dead_letter="dead"))
+        world.clock.now_us += 2 * LATE_US
+        kept.extend(run.publish(node, 2))
+        run.settle(node, kept[:1], "rejected", to=dead)
+        nodes.append(node)
+
+    def kept_nowhere(world: World, run: GatewayRun, orders: Node) -> None:
+        run.settle(nodes[0], kept[1:], "rejected")
+
+    kept, nodes = list[Sent](), list[Node]()
+    days.add(1, given_up)
+    assert BY_SUMS in days.judged(sums=True).text
+    days.add(1, kept_nowhere)
+    result = days.judged(sums=True)
+    assert f"{BY_ROWS}there are fewer copies than dead letters." in result.text
+    (row,) = [row for row in result.rows() if row["class"] == "A7"]
+    assert (row["store"], row["eid"]) == (nodes[0].store, kept[1].eid)
+    assert said(result) == said(reconcile(days.realm))
 
 
 def test_a_range_of_two_numbers_ends_for_no_delivery(days: Days, reconcile: Reconcile) -> None:
