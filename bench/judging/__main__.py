@@ -1,13 +1,14 @@
 """How long a realm of many outcomes takes to be landed and judged, beside DuckDB on the same records.
 
-    python -m bench.judging [--outcomes 10000000] [--days 10] [--record]
+    python -m bench.judging [--outcomes 10000000] [--days 10] [--sums-only] [--record]
 
 The realm is that of `bench.increments`, on this machine: `--days` runs of a gateway, deliveries in turns of 256 on
 twenty queues. The reconciliations, from all rows and with `--sums`, are processes of their own; their steps say when
-the records are landed and when they are judged. DuckDB is asked the same of the same Parquet (`by_duckdb.py`) where it
-is installed: `.venv/bin/python -m pip install duckdb`. Seconds, and processor seconds of all processes. `--record`
-writes results/DATE-COMMIT-judging.json. Required on two idle cores: 10 M outcomes judged in 15 s and 100 M in 40 s,
-0.6 M a second landed, at most 6 times the processor time of DuckDB.
+the records are landed, which makes their sums, and when they are judged. `--sums-only` leaves the one from all rows
+out. DuckDB is asked the same of the same Parquet (`by_duckdb.py`) where it is installed: `.venv/bin/python -m pip
+install duckdb`. Seconds, and processor seconds of all processes. `--record` writes results/DATE-COMMIT-judging.json.
+Required on two idle cores: 10 M outcomes judged in 15 s and 100 M in 40 s, 0.6 M a second landed, at most 6 times the
+processor time of DuckDB.
 """
 
 from __future__ import annotations
@@ -57,30 +58,40 @@ class Steps:
         return {"s": round(ended_s - began_s, 1), "cpu_s": round(ended_cpu_s - began_cpu_s, 1)}
 
 
-def measured(directory: Path, outcomes: int, days: int) -> dict[str, Any]:
+def measured(directory: Path, outcomes: int, days: int, *, sums_only: bool) -> dict[str, Any]:
     with closing(Realm(directory / "realm")) as realm:
         for day in range(days):
             realm.add_day(outcomes // days)
             sys.stderr.write(f"written: {day + 1} of {days} days\n")
-    steps, by_sums = Steps(), Steps()
-    done = Reconciliation(realm.directory, "out", heard=steps.read)
-    landed = next((realm.directory / "out").rglob("extent.json")).parent
-    of_sums = Reconciliation(realm.directory, "of-sums", "--state", str(directory / "state"), "--sums",
-                             heard=by_sums.read)  # fmt: skip
-    assert "Judged from the sums" in of_sums.output, of_sums.output
-    report: dict[str, Any] = {
-        "verdicts": [done.verdict, of_sums.verdict],
-        "landing": steps.landing,
-        "judging": steps.judging,
-        "judging_by_sums": by_sums.judging,
-        "duckdb": _by_duckdb(landed),
-    }
-    report["landed_a_second"] = round(outcomes / steps.landing["s"])
+    report: dict[str, Any] = {}
+    if not sums_only:
+        report["by_rows"] = _of(realm.directory, outcomes, "by-rows")
+    report["by_sums"] = _of(realm.directory, outcomes, "by-sums", "--state", str(directory / "state"), "--sums")
+    assert "Judged from the sums" in report["by_sums"]["judged"], report
+    landed = next((directory / "state").rglob("extent.json")).parent
+    report["duckdb"] = _by_duckdb(landed)
     if "in_all" in report["duckdb"]:
         of_duckdb = report["duckdb"]["in_all"]["cpu_s"]
-        report["of_duckdb"] = round(steps.judging["cpu_s"] / of_duckdb, 1)
-        report["of_duckdb_by_sums"] = round(by_sums.judging["cpu_s"] / of_duckdb, 1)
+        report["of_duckdb"] = {
+            way: round(report[way]["judging"]["cpu_s"] / of_duckdb, 1)
+            for way in ("by_rows", "by_sums")
+            if way in report
+        }
     return report
+
+
+def _of(realm: Path, outcomes: int, out: str, *more: str) -> dict[str, Any]:
+    """One reconciliation."""
+    steps = Steps()
+    done = Reconciliation(realm, out, *more, heard=steps.read)
+    judged = done.output[done.output.index("Judged from") :].splitlines()[0] if more else "Judged from all rows."
+    return {
+        "verdict": done.verdict,
+        "judged": judged,
+        "landing": steps.landing,
+        "landed_a_second": round(outcomes / steps.landing["s"]),
+        "judging": steps.judging,
+    }
 
 
 def _by_duckdb(landed: Path) -> dict[str, Any]:
@@ -95,11 +106,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.judging", description=__doc__)
     parser.add_argument("--outcomes", type=int, default=10_000_000)
     parser.add_argument("--days", type=int, default=10)
+    parser.add_argument("--sums-only", action="store_true")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     started = time.strftime("%Y-%m-%dT%H%M")
     with tempfile.TemporaryDirectory(prefix="bench-judging-") as directory:
-        report = {"outcomes": arguments.outcomes, **measured(Path(directory), arguments.outcomes, arguments.days)}
+        figures = measured(Path(directory), arguments.outcomes, arguments.days, sums_only=arguments.sums_only)
+    report = {"outcomes": arguments.outcomes, **figures}
     report["required"] = {"judged_s": JUDGED_S.get(arguments.outcomes), "landed_a_second": LANDED_A_SECOND,
                           "of_duckdb": OF_DUCKDB}  # fmt: skip
     show(started, "judging", report, is_kept=arguments.record)

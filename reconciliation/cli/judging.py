@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 from reconciliation.cli.places import HISTORY
 from reconciliation.cli.progress import Progress
 from reconciliation.engine import connector
+from reconciliation.engine.spark import plan_for
+from reconciliation.engine.spark_settings import plans_for
 from reconciliation.history import kept
 from reconciliation.history.acknowledged import NOTHING, Acknowledged
 from reconciliation.jobs.reconcile import Judgement, judge
@@ -83,6 +85,7 @@ def judged(task: Task, extent: Extent, earlier: Earlier, now_us: int, progress: 
     directory.remove(_MAKING)
     making = directory / _MAKING
     progress.begin("landing the realm's records")
+    plan_for(task.session, plans_for(extent.offsets))
     increment = _land(task, extent, now_us, progress)
     landed = increment.landed
     try:

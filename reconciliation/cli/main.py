@@ -62,7 +62,7 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
             lines.check(LocalFolder(noted))
         extent = landing.extent_of(realm)
         with scratch_of(place) as scratch:
-            session = spark.start(scratch, offsets=extent.offsets, jars=jars, options=options)
+            session = spark.start(scratch, offsets=extent.offsets, jars=jars, options=options, of_sums=arguments.sums)
             try:
                 directory = folder(place, session, scratch)
                 state = None if arguments.state is None else folder(named(arguments.state), session, scratch)

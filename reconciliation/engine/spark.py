@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from reconciliation.engine import connector, java
 from reconciliation.engine.known_classes import keep_classes
-from reconciliation.engine.spark_settings import Asked, checked, settings
+from reconciliation.engine.spark_settings import SWITCHED, Asked, checked, settings
 from reconciliation.model.errors import SetupError
 
 
@@ -40,15 +40,18 @@ def submitted() -> dict[str, str] | None:
 
 
 def start(
-    scratch: Path, *, offsets: int, jars: Sequence[Path], options: Asked | None = None, cores: int = 2
-) -> SparkSession:
+    scratch: Path, *, offsets: int, jars: Sequence[Path], options: Asked | None = None, cores: int = 2,
+    of_sums: bool = False,
+) -> SparkSession:  # fmt: skip
     """A session that leaves nothing behind but in `scratch`, which is there. `offsets`: how many there are to read, at
-    most. `jars`: what is loaded besides Spark itself. `cores`: where no master is named."""
+    most. `jars`: what is loaded besides Spark itself. `cores`: where no master is named. `of_sums`: see `settings`."""
     given = submitted()
     wanted = checked(options or Asked(), given)
     builder = SparkSession.builder
     archive = java.archive_in(jars[0].parent if jars else connector.default_directory()) if given is None else None
-    made = settings(wanted, given, scratch=scratch, offsets=offsets, jars=jars, cores=cores, archive=archive)
+    made = settings(
+        wanted, given, scratch=scratch, offsets=offsets, jars=jars, cores=cores, archive=archive, of_sums=of_sums
+    )
     for name, value in made.items():
         builder = builder.config(name, value)
     if given is None:
@@ -60,6 +63,12 @@ def start(
             session.sql(f"ADD JAR '{jar.as_uri()}'")  # the JVM was there before: spark.jars would not reach it
     keep_classes()
     return session
+
+
+def plan_for(session: SparkSession, plans: Mapping[str, str]) -> None:
+    """From now on. `plans`: of `spark_settings`. What `--conf` says stays, and where a master is named, all."""
+    for name in (session.conf.get(SWITCHED, "") or "").split():
+        session.conf.set(name, plans[name])
 
 
 def stop(session: SparkSession) -> None:

@@ -21,30 +21,51 @@ _LOG = Path(__file__).with_name("log4j2.properties")
 SMALL_OFFSETS = 200_000
 """Up to here compiling costs more than it saves: plans are interpreted, and the JVM does with its first compiler.
 Measured on a demo: 49 CPU seconds become 19, a third of it the JVM's start."""
-_SMALL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+_SMALL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""The second is Java's own value where all compilers are there. With the first alone it is 48 MB, which a session of
+many reconciliations fills: Java then looks for code that it can drop all the time."""
 _ARCHIVING = "-XX:ArchiveClassesAtExit"
 """Java does not start with an archive to make another one."""
-_SMALL = {
+_FEW = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+_MANY = {
+    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""The same settings, where many rows are read. All but the first are Spark's own."""
+_SUMS = {**_MANY, "spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
+"""The same, where many partial aggregates are added up: compiled, and in few tasks."""
+FEW_SUMS = 50_000
+"""Up to here they are rows as others."""
+SWITCHED = "spark.realmgate.switched"
+"""The names of those that are ours to switch while a session goes on."""
 _JUDGED_BY = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 """Another value would change what is found."""
 _EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.ui.retainedExecutions": "10",
 }
-"""The last one: for each column that a plan names, where in Python it was named; a fifth of the time of a small run."""
+"""The last but one: for each column that a plan names, where in Python it was named; a fifth of the time of a small
+run. The last one: of each query that has ended, its plan is kept for a page that is off."""
 _LAUNCHED = {"spark.app.name": "realmgate reconcile", "spark.driver.memory": _MEMORY, "spark.ui.enabled": "false"}
 """Where the JVM is ours to start."""
 _ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.shuffle.partitions": _MANY["spark.sql.shuffle.partitions"],
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.buffer.pageSize": "1m",
 }
+"""The last but one: folders are listed by the driver, and not by jobs of many tasks. The last one: each table of hashes
+of each task takes a page at least, of 64 MB where Spark chooses: collecting them took a fifth of the processor time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +104,10 @@ def settings(
     jars: Sequence[Path],
     cores: int,
     archive: Path | None = None,
+    of_sums: bool = False,
 ) -> dict[str, str]:
     """All that a session is made with. `wanted`: see `checked`; `offsets`: how many there are to read, at most.
-    `archive`: Java's own, of Spark's classes."""
+    `archive`: Java's own, of Spark's classes. `of_sums`: partial aggregates are to be judged, which are few rows."""
     if submitted is not None:
         unset = {name: value for name, value in _EVERYWHERE.items() if name not in submitted}
         return {**unset, **wanted, **_JUDGED_BY}
@@ -95,9 +117,21 @@ def settings(
     ours |= {"spark.local.dir": str(scratch / "spill"), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
     if not master or master.startswith("local"):
         ours |= _ONE_MACHINE
+    if not master:
+        ours |= {SWITCHED: " ".join(name for name in _FEW if name not in wanted)}
     if is_small:
-        ours |= _SMALL
-    return {**ours, **wanted, **_added(wanted, is_small, jars, archive), **_JUDGED_BY}
+        ours |= _FEW
+    return {**ours, **wanted, **_added(wanted, is_small or (of_sums and not master), jars, archive), **_JUDGED_BY}
+
+
+def plans_for(offsets: int) -> dict[str, str]:
+    """What is best for plans that read so many."""
+    return _FEW if offsets <= SMALL_OFFSETS else _MANY
+
+
+def plans_for_sums(rows: int) -> dict[str, str]:
+    """The same for plans that add so many partial aggregates up, and read the rows of few blocks."""
+    return _FEW if rows <= FEW_SUMS else _SUMS
 
 
 def _added(wanted: Mapping[str, str], is_small: bool, jars: Sequence[Path], archive: Path | None) -> dict[str, str]:

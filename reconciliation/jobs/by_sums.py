@@ -45,9 +45,12 @@ def check(extent: Extent, catalog: Catalog, window: Window) -> None:
 
 
 class BySums:
-    """`sums`: `schemas.SUMS`, of all links."""
+    """`sums`: `schemas.SUMS`, of all links; `rows`: how many."""
 
-    def __init__(self, spark: SparkSession, landed: Landed, chain: Chain, catalog: Catalog, sums: DataFrame) -> None:
+    def __init__(
+        self, spark: SparkSession, landed: Landed, chain: Chain, catalog: Catalog, sums: DataFrame, rows: int
+    ) -> None:
+        self.rows = rows
         self._spark, self._landed, self._chain, self._catalog, self._sums = spark, landed, chain, catalog, sums
 
     def numberings(self, before: int, hidden_from: int, young: int) -> list[Numbering]:

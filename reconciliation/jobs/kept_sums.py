@@ -43,8 +43,9 @@ _VERSIONS = " ".join(package.__version__ for package in (pyspark, numpy, orjson,
 VERIFIED = set[tuple[str, bytes]]()  # links and marks, by this process: from one round to the next they stay
 
 
-def kept(spark: SparkSession, landed: Landed, chain: Chain) -> DataFrame:
-    """Of all links, those that count. Raises RowsNeededError where they cannot tell what all rows tell."""
+def kept(spark: SparkSession, landed: Landed, chain: Chain) -> tuple[DataFrame, int]:
+    """Of all links, those that count, and how many there are at most. Raises RowsNeededError where they cannot tell
+    what all rows tell."""
     auditor = _auditor()
     if not auditor:
         raise RowsNeededError("there is no source of this auditor here")
@@ -53,17 +54,18 @@ def kept(spark: SparkSession, landed: Landed, chain: Chain) -> DataFrame:
     there = {(span.topic, span.partition): span.first for span in landed.extent.ranges}
     if any(there.get((span.topic, span.partition), 0) > span.first for link in chain.links for span in link.ranges):
         raise RowsNeededError("some records of an increment count no more")
-    counting, paths = list[tuple[str, str, int]](), list[str]()
+    counting, paths, rows = list[tuple[str, str, int]](), list[str](), 0
     for link in chain.links:
         places = sorted({(span.topic, span.partition) for span in link.ranges} & there.keys())
         counting += [(link.name, topic, partition) for topic, partition in places]
-        folder = _made(spark, landed, chain, link, {"auditor": auditor, "of": [[*place] for place in places]})
+        folder, of_link = _made(spark, landed, chain, link, {"auditor": auditor, "of": [[*place] for place in places]})
+        rows += of_link
         paths += [(folder / name).url for name in folder.names() if name.startswith(_SUM)]
     if not paths:
-        return frames.local_table(spark, [], schemas.SUMS)
+        return frames.local_table(spark, [], schemas.SUMS), 0
     reader = spark.read.option("basePath", chain.folder.url).schema(f"link string, {_MADE} string, {schemas.SUMS}")
     table = F.broadcast(frames.local_table(spark, counting, schemas.COUNTED))
-    return reader.parquet(*paths).drop(_MADE).join(table, ["link", "topic", "partition"], "left_semi")
+    return reader.parquet(*paths).drop(_MADE).join(table, ["link", "topic", "partition"], "left_semi"), rows
 
 
 def _is_divided(link: Link, prefix: str) -> bool:
@@ -71,8 +73,9 @@ def _is_divided(link: Link, prefix: str) -> bool:
     return any(kind_of(prefix, span.topic) in EVIDENCE and span.partition for span in link.ranges)
 
 
-def _made(spark: SparkSession, landed: Landed, chain: Chain, link: Link, wanted: dict[str, Any]) -> Folder:
-    """The folder of a link's sums. `wanted`: what its mark has to say; where it does not, they are made now."""
+def _made(spark: SparkSession, landed: Landed, chain: Chain, link: Link, wanted: dict[str, Any]) -> tuple[Folder, int]:
+    """The folder of a link's sums, and how many there are. `wanted`: what its mark has to say; where it does not, they
+    are made now."""
 
     def of_link(kind: Kind) -> DataFrame:
         return frames.of_links(spark, replace(chain, links=(link,)), landed.extent, kind)
@@ -81,11 +84,12 @@ def _made(spark: SparkSession, landed: Landed, chain: Chain, link: Link, wanted:
     content = own.read(COMPLETE) or b""
     mark = _read(content)
     name = str(mark.get("folder"))
-    if {**mark, "files": ""} == {**wanted, "folder": name, "files": ""}:
+    measured = {"files": "", "rows": 0}
+    if {**mark, **measured} == {**wanted, "folder": name, **measured} and measured.keys() <= mark.keys():
         verified = own.url, content
-        if verified in VERIFIED or mark["files"] == _digest(own, name):
+        if verified in VERIFIED or (mark["files"], mark["rows"]) == _measured(own, name):
             VERIFIED.add(verified)
-            return own / name
+            return own / name, mark["rows"]
     name = f"{_MADE}={uuid4().hex[:12]}"
     if not _made_here(landed, chain, link, own, name):
         records = frames.decoded(of_link)
@@ -93,8 +97,9 @@ def _made(spark: SparkSession, landed: Landed, chain: Chain, link: Link, wanted:
         table.coalesce(1).write.partitionBy("sum").parquet((own / name).url)
         records.outcomes.unpersist()
         records.journal.unpersist()
-    own.write(COMPLETE, json.dumps({**wanted, "folder": name, "files": _digest(own, name)}).encode())
-    return own / name
+    files, rows = _measured(own, name)
+    own.write(COMPLETE, json.dumps({**wanted, "folder": name, "files": files, "rows": rows}).encode())
+    return own / name, rows
 
 
 def _made_here(landed: Landed, chain: Chain, link: Link, own: Folder, name: str) -> bool:
@@ -130,16 +135,25 @@ def _read(mark: bytes) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _digest(link: Folder, name: str) -> str:
-    """Of the names and the octets of its sums: wrong ones would agree, whatever the rows say."""
-    digest = blake2b(digest_size=16)
+def _measured(link: Folder, name: str) -> tuple[str, int]:
+    """A digest of the names and the octets of its sums, as wrong ones would agree, whatever the rows say; and how many
+    they are."""
+    digest, rows = blake2b(digest_size=16), 0
     folder = link / name
     for part in [part for part in folder.names() if part.startswith(_SUM)] if name in link.names() else []:
         for file in [file for file in (folder / part).names() if file.endswith(".parquet")]:
             content = (folder / part).read(file) or b""
             digest.update(f"{part}/{file} {len(content)} ".encode())
             digest.update(content)
-    return digest.hexdigest()
+            rows += _rows(content)
+    return digest.hexdigest(), rows
+
+
+def _rows(content: bytes) -> int:
+    try:
+        return int(pq.read_metadata(pa.BufferReader(content)).num_rows)
+    except pa.ArrowException:
+        return 0  # its digest is another one than that of the mark
 
 
 def _auditor() -> str:

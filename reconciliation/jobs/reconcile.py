@@ -10,6 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from reconciliation.engine.spark import plan_for
+from reconciliation.engine.spark_settings import plans_for, plans_for_sums
 from reconciliation.jobs import by_sums, kept_sums, own_checks
 from reconciliation.jobs.by_sums import BySums
 from reconciliation.jobs.evidence import ByRows, Evidence, Fates
@@ -99,13 +101,17 @@ def judge(
             tell(step)
 
     case = Case(spark, landed, realm, window, target, tell_once, now_us, read_catalog(landed, realm))
-    tell_once(_READING)
     why = ""
     if by_sums_first:
         try:
-            return _judged(case, _by_sums(case))
+            evidence = _by_sums(case)  # this makes what is missing, once for each increment: it belongs to landing it
+            tell_once(_READING)
+            plan_for(spark, plans_for_sums(evidence.rows))
+            return _judged(case, evidence)
         except RowsNeededError as error:
             why = str(error)
+            plan_for(spark, plans_for(landed.extent.offsets))
+    tell_once(_READING)
     return replace(_judged(case, ByRows(spark, landed, case.catalog)), by_rows=why)
 
 
@@ -114,7 +120,8 @@ def _by_sums(case: Case) -> BySums:
     if chain is None:
         raise RowsNeededError("there is no state")
     by_sums.check(extent, case.catalog, case.window)
-    return BySums(case.spark, case.landed, chain, case.catalog, kept_sums.kept(case.spark, case.landed, chain))
+    sums, rows = kept_sums.kept(case.spark, case.landed, chain)
+    return BySums(case.spark, case.landed, chain, case.catalog, sums, rows)
 
 
 def _judged(case: Case, evidence: Evidence) -> Judgement:

@@ -116,7 +116,7 @@ class JournalSums:
         yield "acts", ({**dict(zip(_ACT, key, strict=True)), **row} for key, row in self._acts.items())
         yield "mentions", ({"store": key[0], "durable": key[1], **row} for key, row in self._mentions.items())
         yield "ends", self._ends.rows(*_END, "block")
-        yield "end_blocks", self._end_blocks.rows("store", "durable", "returned", "block")
+        yield "end_blocks", self._end_blocks.rows("run", "store", "durable", "returned", "block")
         yield "copied", self._copied.rows("store")
 
 
@@ -200,7 +200,7 @@ class _Batch:
         ways = {
             name: np.array([key[3] == operation for key in keys], np.int64)[labels] for operation, name in WAYS.items()
         }
-        places = [(key[1], key[2], key[3] == "return") for key in keys]
+        places = [(*key[:3], key[3] == "return") for key in keys]
         of_block = {"xor": hashed(eids), **spans, "eid_last": eids, **ways}
         end_blocks.add(places, labels, [eids >> BITS], of_block)
         _add_copies(copied, keys, labels, eids)

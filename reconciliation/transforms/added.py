@@ -11,9 +11,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from reconciliation.model.acts import WAYS
 from reconciliation.model.tally import TERMINAL
-from reconciliation.transforms import blocks, claims, frames, send_order
+from reconciliation.transforms import blocks, claims, durables, frames, send_order
 from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
 from reconciliation.transforms.copies import of_stores, sides_compared
 
@@ -67,21 +66,12 @@ def _of_stores(sums: DataFrame, name: str, nodes: DataFrame) -> DataFrame:
 
 def event_blocks(sums: DataFrame, nodes: DataFrame, beginnings: DataFrame) -> DataFrame:
     """As `durables.event_blocks` has them."""
-    based = _of_stores(sums, "event_blocks", nodes).join(F.broadcast(beginnings), "run", "left")
-    return based.groupBy("store", "block").agg(
-        F.sum("count").alias("events"), F.bit_xor("xor").alias("events_xor"), F.max("began").alias("began")
-    )
+    return durables.event_blocks_of(_of_stores(sums, "event_blocks", nodes), beginnings)
 
 
 def end_blocks(sums: DataFrame) -> DataFrame:
     """As `durables.end_blocks` has them, where nothing is void."""
-    ends = partials(sums, "end_blocks").where(~F.col("returned"))
-    return ends.groupBy("store", "durable", "block").agg(
-        F.sum("count").alias("ends"),
-        F.bit_xor("xor").alias("ends_xor"),
-        F.min("offset_first").alias("first_end"),
-        *(F.sum(name).alias(name) for name in WAYS.values()),
-    )
+    return durables.end_blocks_of(partials(sums, "end_blocks").where(~F.col("returned")))
 
 
 def void(sums: DataFrame, voids: DataFrame) -> DataFrame:

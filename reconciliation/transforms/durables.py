@@ -48,25 +48,43 @@ def blocks_of(rows: DataFrame) -> DataFrame:
 
 
 def event_blocks(events: DataFrame, beginnings: DataFrame) -> DataFrame:
-    """`beginnings`: where in the journal each run began; of a block `began` is that of the run that stored last."""
-    return (
-        events.join(F.broadcast(beginnings), "run", "left")
-        .groupBy("store", block_of("eid"))
-        .agg(
-            F.count("*").alias("events"),
-            F.bit_xor(F.xxhash64("eid")).alias("events_xor"),
-            F.max("began").alias("began"),
-        )
+    """By (store, block). `beginnings`: where in the journal each run began."""
+    parts = events.groupBy("store", "run", block_of("eid")).agg(
+        F.count("*").alias("count"), F.bit_xor(F.xxhash64("eid")).alias("xor"), F.min("eid").alias("offset_first")
+    )
+    return event_blocks_of(parts, beginnings)
+
+
+def event_blocks_of(parts: DataFrame, beginnings: DataFrame) -> DataFrame:
+    """`parts`: of a block what one run stored, from EID `offset_first` on. `stored_by`: each of them."""
+    begun = parts.join(F.broadcast(beginnings), "run", "left")
+    return begun.groupBy("store", "block").agg(
+        F.sum("count").alias("events"),
+        F.bit_xor("xor").alias("events_xor"),
+        F.collect_list(F.struct("began", "offset_first")).alias("stored_by"),
     )
 
 
 def end_blocks(ends: DataFrame) -> DataFrame:
     """What the journal ended one by one, by (store, durable, block)."""
-    return ends.groupBy("store", "durable", block_of("eid")).agg(
-        F.count("*").alias("ends"),
-        F.bit_xor(F.xxhash64("eid")).alias("ends_xor"),
-        F.min("offset").alias("first_end"),
+    parts = ends.groupBy("store", "durable", "run", block_of("eid")).agg(
+        F.count("*").alias("count"),
+        F.bit_xor(F.xxhash64("eid")).alias("xor"),
+        F.min("offset").alias("offset_first"),
+        F.max("eid").alias("eid_last"),
         *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()),
+    )
+    return end_blocks_of(parts)
+
+
+def end_blocks_of(parts: DataFrame) -> DataFrame:
+    """`parts`: of a block what one run ended, from `offset_first` of the journal on and up to EID `eid_last`.
+    `ended_by`: each of them."""
+    return parts.groupBy("store", "durable", "block").agg(
+        F.sum("count").alias("ends"),
+        F.bit_xor("xor").alias("ends_xor"),
+        F.collect_list(F.struct("offset_first", "eid_last")).alias("ended_by"),
+        *(F.sum(name).alias(name) for name in WAYS.values()),
     )
 
 
@@ -83,7 +101,7 @@ def durable_blocks(
     ends = end_blocks
     known = ends.join(F.broadcast(durables.select("store", "durable", "start", "mark")), ["store", "durable"], "inner")
     known = known.where(_reaches_start())
-    both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor", "began").join(
+    both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor", "stored_by").join(
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
     )
     whole = both.withColumns({"start": F.coalesce("start", "s"), "mark": F.coalesce("mark", "m")}).drop("s", "m")
@@ -112,12 +130,24 @@ def _kind() -> Column:
     first = F.shiftleft("block", BITS)
     from_start = first >= F.col("start")
     ended = (F.col("events") == F.col("ends")) & (F.col("events_xor") == F.col("ends_xor"))
-    early = F.coalesce(F.col("first_end") < F.col("began"), F.lit(False)) | F.coalesce("reused", F.lit(False))
+    early = F.coalesce(_may_be_early(), F.lit(False)) | F.coalesce("reused", F.lit(False))
     untouched = F.col("ends").isNull() & (first >= F.col("mark")) & ~F.coalesce("commanded", F.lit(False))
     return (
         F.when(from_start & ended & ~early, F.lit("ended"))
         .when(from_start & untouched, F.lit("untouched"))
         .otherwise(F.lit("suspect"))
+    )
+
+
+def _may_be_early() -> Column:
+    """Something was ended before the run began in the journal that stored it, or something below it: a run stores above
+    what is there already, so without an early end no run has ended what a later one stored."""
+    return F.exists(
+        "stored_by",
+        lambda part: F.exists(
+            "ended_by",
+            lambda end: (end["offset_first"] < part["began"]) & (end["eid_last"] >= part["offset_first"]),
+        ),
     )
 
 

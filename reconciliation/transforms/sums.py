@@ -88,10 +88,10 @@ def _ends(settled: DataFrame) -> DataFrame:
 
 
 def _end_blocks(settled: DataFrame) -> DataFrame:
-    """The same, and what the realm ended by itself, by block of EIDs; returns beside ends."""
+    """The same, and what the realm ended by itself, by block of EIDs and by run; returns beside ends."""
     returned = (F.col("operation") == "return").alias("returned")
     ways = [F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()]
-    return settled.groupBy("store", "durable", returned, block_of("eid")).agg(
+    return settled.groupBy("run", "store", "durable", returned, block_of("eid")).agg(
         *_count("eid"), *_offsets(), F.max("eid").alias("eid_last"), *ways
     )
 

@@ -16,11 +16,22 @@ from pyspark.sql import SparkSession
 
 from reconciliation.cli import main as commands
 from reconciliation.engine import spark
-from reconciliation.engine.spark_settings import JAVA, SMALL_OFFSETS, Asked, checked, settings
+from reconciliation.engine.spark_settings import (
+    FEW_SUMS,
+    JAVA,
+    SMALL_OFFSETS,
+    SWITCHED,
+    Asked,
+    checked,
+    plans_for,
+    plans_for_sums,
+    settings,
+)
 from reconciliation.model.settings import SettingsError
 
 SCRATCH = Path("/nowhere/scratch")
 FOR_ONE_MACHINE = {"spark.driver.host", "spark.driver.bindAddress"}
+PAGES = "spark.buffer.pageSize"
 
 
 def told(options: Asked, submitted: Mapping[str, str] | None = None, offsets: int = 0, *jars: str) -> dict[str, str]:
@@ -41,7 +52,7 @@ def test_without_a_master_it_is_this_machine_alone() -> None:
 def test_a_named_master_gets_nothing_that_only_one_machine_needs() -> None:
     cluster = told(Asked("spark://there:7077"))
     assert cluster["spark.master"] == "spark://there:7077"
-    assert not FOR_ONE_MACHINE & cluster.keys() and "spark.sql.shuffle.partitions" not in cluster
+    assert not FOR_ONE_MACHINE & cluster.keys() and not {"spark.sql.shuffle.partitions", PAGES} & cluster.keys()
     assert {told(Asked("local[7]"))[name] for name in FOR_ONE_MACHINE} == {"127.0.0.1"}
 
 
@@ -50,6 +61,35 @@ def test_a_setting_of_the_command_line_comes_before_ours() -> None:
     conf = told(Asked(None, wanted))
     assert wanted.items() <= conf.items()
     assert told(Asked(None, {"spark.master": "local[5]"}))["spark.master"] == "local[5]"
+
+
+def test_a_session_plans_for_what_it_reads(session: SparkSession) -> None:
+    def planned() -> list[str | None]:
+        return [session.conf.get(name) for name in ("spark.sql.codegen.wholeStage", "spark.sql.shuffle.partitions")]
+
+    for plans, wanted in (
+        (plans_for(SMALL_OFFSETS + 1), ["true", "16"]),
+        (plans_for_sums(FEW_SUMS + 1), ["true", "2"]),
+        (plans_for_sums(FEW_SUMS), ["false", "1"]),
+        (plans_for(SMALL_OFFSETS), ["false", "1"]),
+    ):
+        spark.plan_for(session, plans)
+        assert planned() == wanted
+
+
+def test_many_offsets_judged_by_sums_do_with_the_first_compiler() -> None:
+    def options(conf: dict[str, str], *, of_sums: bool) -> str:
+        return settings(conf, None, scratch=SCRATCH, offsets=10**9, jars=[], cores=2, of_sums=of_sums)[JAVA]
+
+    assert "TieredStopAtLevel=1" in options({}, of_sums=True)
+    assert "TieredStopAtLevel" not in options({}, of_sums=False)
+    assert "TieredStopAtLevel" not in options({"spark.master": "spark://there:7077"}, of_sums=True)
+
+
+def test_what_is_asked_for_is_not_switched() -> None:
+    assert "spark.sql.shuffle.partitions" in told(Asked())[SWITCHED].split()
+    assert "spark.sql.shuffle.partitions" not in told(Asked(None, {"spark.sql.shuffle.partitions": "7"}))[SWITCHED]
+    assert SWITCHED not in told(Asked("spark://there:7077"))
 
 
 def test_a_list_of_the_command_line_is_added_to_ours() -> None:
