@@ -133,7 +133,7 @@ class Look:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                process_group=0,
+                start_new_session=True,  # Linux divides processors among sessions, and what else runs is one, too
             )
             self._running.append(process)
             code = self.ended(process, record)

@@ -78,6 +78,7 @@ def test_bytecode_is_kept():
     assert not sys.dont_write_bytecode
     assert sys.pycache_prefix and sys.pycache_prefix.endswith("bytecode")
 """
+IS_A_SESSION = "import os\ndef test_it_is_a_session_of_its_own(): assert os.getsid(0) == os.getpid()\n"
 SKIPS = "import pytest\n@pytest.mark.skip(reason='needs Go')\ndef test_with_go(): ...\ndef test_good(): ...\n"
 
 
@@ -104,6 +105,11 @@ def last_line(verdict: Verdict) -> str:
     """Without its time and its load."""
     line = verdict.text().splitlines()[-1]
     return f"{line.partition(';')[0]}:{line.rpartition(':')[2]}"
+
+
+def test_a_room_has_a_part_of_the_processors_of_its_own(look: Look) -> None:
+    """Beside a busy process it would share one with the other rooms."""
+    assert "1 passed" in last_line(ran(look, one=IS_A_SESSION))
 
 
 def test_a_run_without_failures_is_green(look: Look) -> None:

@@ -7,10 +7,10 @@ each other: what the journal says was there when the outcomes ended. Errors: `So
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,12 +29,12 @@ from reconciliation.model.ranges import (
     Unread,
     kind_of,
 )
-from reconciliation.model.schemas import MESSAGE, RECORD
+from reconciliation.model.schemas import MESSAGE
 from reconciliation.read import realm_file
 from reconciliation.read.known_nodes import KnownNodes
+from reconciliation.read.realm_file import Batch
+from reconciliation.read.record_file import BATCH_BYTES, BATCH_RECORDS, Columns, RecordFile, columns_of
 
-BATCH_RECORDS, BATCH_BYTES = 32_768, 64 << 20
-"""What is written at a time, whichever is reached first: it is a row group, which one task reads."""
 Note = Callable[[str], object]
 """Gets words for what remains."""
 
@@ -54,7 +54,7 @@ def export(
     with _opened(directory) as realm:
         extent = _extent(realm, prefix).only(prefix, kinds)
         torn: list[Unread] = []
-        writers: dict[Kind, KindFile] = {}
+        writers: dict[Kind, RecordFile] = {}
 
         def batch_written() -> None:
             written = sum(file.written for file in writers.values())
@@ -63,8 +63,10 @@ def export(
         try:
             for topic in sorted({span.topic for span in extent.ranges}):
                 kind = kind_of(prefix, topic)
-                rows = realm.rows(topic, _to(torn), starts)
-                _write(rows, kind, target / f"kind={kind}", writers, batch_written)
+                for columns in _columns(realm.batches(topic, starts or {}), kind, torn):
+                    if kind not in writers:
+                        writers[kind] = RecordFile(target / f"kind={kind}", batch_written)
+                    writers[kind].add(columns)
         finally:
             for file in writers.values():
                 file.close()
@@ -72,11 +74,23 @@ def export(
         return Extent(extent.ranges, extent.positions, extent.topics, unread, extent.journal_before)
 
 
+def _columns(batches: Iterable[Batch], kind: Kind, torn: list[Unread]) -> Iterator[Columns]:
+    """Of what can be decoded; the rest is added to `torn`."""
+    for batch in batches:
+        try:
+            columns = columns_of(batch, of_events=kind == "events")
+        except (struct.error, ValueError):
+            torn.append(Unread(batch.topic, batch.partition, TORN, batch.first, batch.first + batch.count))
+            continue
+        if len(columns.offsets):
+            yield columns
+
+
 def export_messages(directory: Path, topics: Collection[str], target: Path) -> None:
     """Write every record of these topics below `target`, with key, value and headers. What cannot be decoded is left
     out: the landing names it."""
     with _opened(directory) as realm:
-        file = KindFile(target, lambda: None, MESSAGE)
+        file = MessageFile(target)
         try:
             for topic in sorted(topics):
                 for row in realm.whole(topic, _ignored):
@@ -116,39 +130,16 @@ def _ignored(topic: str, number: int, first: int, end: int) -> None:
     """The export names it."""
 
 
-def _to(torn: list[Unread]) -> realm_file.Torn:
-    def unreadable(name: str, number: int, first: int, end: int) -> None:
-        torn.append(Unread(name, number, TORN, first, end))
+class MessageFile:
+    """One Parquet file, filled in batches."""
 
-    return unreadable
-
-
-def _write(
-    rows: Iterator[realm_file.Row], kind: Kind, target: Path, writers: dict[Kind, KindFile],
-    batch_written: Callable[[], None],
-) -> None:  # fmt: skip
-    for row in rows:
-        if kind == "events" and row[5] is None:
-            continue  # a tombstone is no event
-        file = writers.get(kind)
-        if file is None:
-            file = writers[kind] = KindFile(target, batch_written)
-        file.add((*row[:5], None) if kind == "events" else row)
-
-
-class KindFile:
-    """One Parquet file, filled in batches. `schema`: of the rows, whose sixth column is the value."""
-
-    def __init__(self, directory: Path, batch_written: Callable[[], None], schema: pa.Schema = RECORD) -> None:
+    def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._schema = schema
-        self._writer = pq.ParquetWriter(directory / "part-0.parquet", schema, compression="zstd")
-        self._rows: list[tuple[Any, ...]] = []
+        self._writer = pq.ParquetWriter(directory / "part-0.parquet", MESSAGE, compression="zstd")
+        self._rows: list[realm_file.Whole] = []
         self._bytes = 0
-        self._batch_written = batch_written
-        self.written = 0
 
-    def add(self, row: tuple[Any, ...]) -> None:
+    def add(self, row: realm_file.Whole) -> None:
         self._rows.append(row)
         self._bytes += len(row[5] or b"")
         if len(self._rows) >= BATCH_RECORDS or self._bytes >= BATCH_BYTES:
@@ -161,8 +152,6 @@ class KindFile:
     def _flush(self) -> None:
         if self._rows:
             columns = zip(*self._rows, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
-            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-            self.written += len(self._rows)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, MESSAGE, strict=True)]
+            self._writer.write_batch(pa.record_batch(arrays, schema=MESSAGE))
             self._rows, self._bytes = [], 0
-            self._batch_written()

@@ -11,6 +11,7 @@ import sqlite3
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -28,8 +29,22 @@ _BATCHES = """
 SELECT p.number, p.first, b.first, b.count, b.at_ms, b.data
 FROM partitions p JOIN batches b ON b.partition = p.id WHERE p.topic = ? ORDER BY p.number, b.first
 """
-_ABSENT = 0xFFFFFFFF
+ABSENT = 0xFFFFFFFF
+"""Stands for the length of what is not there."""
 _BUSY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """As it is stored. `wanted`: records from that offset on are."""
+
+    topic: str
+    partition: int
+    wanted: int
+    first: int
+    count: int
+    at_ms: int
+    data: bytes
 
 
 class Snapshot:
@@ -55,34 +70,32 @@ class Snapshot:
 
     def rows(self, topic: str, torn: Torn, starts: Mapping[tuple[str, int], int] | None = None) -> Iterator[Row]:
         """Every kept record of a topic, in order. `starts`: from that offset on, of a (topic, partition)."""
-        for number, kept, first, count, at_ms, data in self._batches(topic, starts or {}):
+        for batch in self.batches(topic, starts or {}):
             try:
-                names, values = decode(data, count)
+                names, values = decode(batch.data, batch.count)
             except (struct.error, ValueError):
-                torn(topic, number, first, first + count)
+                torn(topic, batch.partition, batch.first, batch.first + batch.count)
                 continue
-            for index in range(max(kept - first, 0), count):
-                yield topic, number, first + index, at_ms, names[index], values[index]
+            for index in range(max(batch.wanted - batch.first, 0), batch.count):
+                yield topic, batch.partition, batch.first + index, batch.at_ms, names[index], values[index]
 
     def whole(self, topic: str, torn: Torn) -> Iterator[Whole]:
         """The same with the keys that the records have, and with their headers."""
-        for number, kept, first, count, at_ms, data in self._batches(topic, {}):
+        for batch in self.batches(topic, {}):
             try:
-                keys, values, headers = decode_whole(data, count)
+                keys, values, headers = decode_whole(batch.data, batch.count)
             except (struct.error, ValueError):
-                torn(topic, number, first, first + count)
+                torn(topic, batch.partition, batch.first, batch.first + batch.count)
                 continue
-            for index in range(max(kept - first, 0), count):
-                yield topic, number, first + index, at_ms, keys[index], values[index], headers[index]
+            for at in range(max(batch.wanted - batch.first, 0), batch.count):
+                yield topic, batch.partition, batch.first + at, batch.at_ms, keys[at], values[at], headers[at]
 
-    def _batches(
-        self, topic: str, starts: Mapping[tuple[str, int], int]
-    ) -> Iterator[tuple[int, int, int, int, int, bytes]]:
-        """Partition, the first offset that is wanted, the batch's first offset, count, time and octets."""
+    def batches(self, topic: str, starts: Mapping[tuple[str, int], int]) -> Iterator[Batch]:
+        """Those with a record that is wanted."""
         for number, kept, first, count, at_ms, data in self._connection.execute(_BATCHES, (topic,)):
             wanted = max(kept, starts.get((topic, number), 0))
             if first + count > wanted:
-                yield number, wanted, first, count, at_ms, data
+                yield Batch(topic, number, wanted, first, count, at_ms, data)
 
 
 @contextmanager
@@ -111,10 +124,10 @@ def decode(data: bytes, count: int) -> tuple[list[bytes | None], list[bytes | No
 def decode_whole(data: bytes, count: int) -> tuple[list[bytes | None], list[bytes | None], list[list[Header]]]:
     """Their keys, values and headers."""
     lengths = struct.unpack_from(f"<{2 * count}I", data)
-    sizes = [0 if length == _ABSENT else length for length in lengths]
+    sizes = [0 if length == ABSENT else length for length in lengths]
     edges = accumulate(sizes, initial=8 * count)
     items = [
-        None if length == _ABSENT else data[start:end]
+        None if length == ABSENT else data[start:end]
         for length, (start, end) in zip(lengths, pairwise(edges), strict=True)
     ]
     at = 8 * count + sum(sizes)
@@ -135,6 +148,6 @@ def _headers(data: bytes, at: int) -> tuple[list[Header], int]:
     for _ in range(count):
         name, value = struct.unpack_from("<II", data, at)
         start = at + 8 + name
-        at = start + (0 if value == _ABSENT else value)
-        headers.append((data[start - name : start].decode(), None if value == _ABSENT else data[start:at]))
+        at = start + (0 if value == ABSENT else value)
+        headers.append((data[start - name : start].decode(), None if value == ABSENT else data[start:at]))
     return headers, at

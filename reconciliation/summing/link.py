@@ -33,6 +33,7 @@ PROCESSES_MAX: Final = 2
 ALONE: Final = 200_000
 """So many records are not worth another process."""
 _KINDS: Final[Mapping[str, type[Sums]]] = {"outcomes": OutcomeSums, "journal": JournalSums, "events": EventSums}
+"""What takes longest first."""
 _COLUMNS: Final = {"events": ["topic", "partition", "offset", "key"]}
 _LEFT_TO_SPARK: Final = (
     NotPlainError, UnicodeEncodeError, OverflowError, MemoryError, OSError, BrokenProcessPool, pa.ArrowException,
@@ -57,7 +58,7 @@ def of_link(
     """By the name of the sum, its table as `types` have it, but for the name itself. `folders`: by kind, what has its
     files; `counts`: see `Piece`."""
     try:
-        pieces = [piece for kind, folder in folders.items() for piece in _pieces(kind, folder, counts)]
+        pieces = [piece for kind in _KINDS if kind in folders for piece in _pieces(kind, folders[kind], counts)]
         sums = _summed(pieces)
         return _tables([(kind, *table) for kind, of_kind in sums.items() for table in of_kind.rows()], prefix, types)
     except _LEFT_TO_SPARK:
@@ -65,13 +66,13 @@ def of_link(
 
 
 def _pieces(kind: str, folder: Path, counts: Mapping[tuple[str, int], int]) -> Iterator[Piece]:
-    """Each of some 200,000 records."""
+    """Each of some 200,000 events, or of one row group of records that hold many deliveries."""
     for file in sorted(folder.glob("*.parquet")):
         metadata, groups, records = pq.read_metadata(file), list[int](), 0
         for group in range(metadata.num_row_groups):
             groups.append(group)
             records += metadata.row_group(group).num_rows
-            if records >= ALONE:
+            if records >= ALONE or kind not in _COLUMNS:
                 yield Piece(kind, file, groups, counts)
                 groups, records = [], 0
         if groups:

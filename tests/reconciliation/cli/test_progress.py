@@ -22,7 +22,7 @@ from reconciliation.model.errors import SourceError
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.settings import Realm
 from reconciliation.model.window import Window
-from reconciliation.read import export, landing
+from reconciliation.read import export, landing, record_file
 from reconciliation.what_if.expanded_tables import ExpandedTables
 from reconciliation.what_if.job import Question
 from tests.kit.patience import until
@@ -109,7 +109,7 @@ def test_what_remains_in_words(work: Work, words: str) -> None:
 def test_the_records_that_remain_are_noted_while_they_are_exported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "BATCH_RECORDS", 2)
+    monkeypatch.setattr(record_file, "BATCH_RECORDS", 2)
     with_records(tmp_path / "realm")
     noted: list[str] = []
     export.export(tmp_path / "realm", "um", tmp_path / "out", note=noted.append)

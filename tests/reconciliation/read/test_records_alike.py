@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pyarrow.parquet as pq
 import pytest
 
 from mappings.language.classification import Classification as OfGateway
@@ -34,7 +35,7 @@ from native_backend.state.intervals import Intervals
 from reconciliation.model.realm_nodes import Metadata
 from reconciliation.model.settings import SettingsError, load_realm
 from reconciliation.model.withdrawn import merged
-from reconciliation.read import realm_file
+from reconciliation.read import realm_file, record_file
 from reconciliation.read.group_positions import projection_of
 from reconciliation.read.node_classes import Classification
 from reconciliation.read.processes import has_ended
@@ -43,6 +44,7 @@ from tests.kit.realm import sqlite_snapshot as snapshot
 from tests.reconciliation.world import World
 
 Record = tuple[int, bytes, "bytes | None"]
+IDENTITY = b"3;complete;1-0001;7;1;4;"
 
 
 def never(topic: str, number: int, first: int, end: int) -> None:
@@ -67,16 +69,60 @@ def test_the_file_of_an_embedded_realm(tmp_path: Path) -> None:
 
 
 def test_records_with_headers_and_without() -> None:
-    identity = b"3;complete;1-0001;7;1;4;"
     keys = [
-        HeadedKey.of_event(identity, b"own", (("colour", b"red"), ("none", None))),
+        HeadedKey.of_event(IDENTITY, b"own", (("colour", b"red"), ("none", None))),
         None,
         b"plain",
         HeadedKey(b"own", b"own", (("strange", b"3;x"),)),
     ]
     data = encode(keys, [b"v", None, b"", b"w"])
     names, values = realm_file.decode(data, 4)
-    assert (names, values) == ([identity, None, b"plain", b"own"], [b"v", None, b"", b"w"])
+    assert (names, values) == ([IDENTITY, None, b"plain", b"own"], [b"v", None, b"", b"w"])
+
+
+@pytest.mark.parametrize("wanted", [100, 102, 103])
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [
+        ([b"1", b"22", b"", b"4444"], [b"v", b"", b"www", b"x" * 9]),
+        ([b"1", None, b"3", None], [None, b"2", None, b""]),
+        ([HeadedKey.of_event(IDENTITY, b"own", (("colour", b"red"),)), b"2", None, b"4"], [b"v", None, b"", b"w"]),
+        ([None] * 4, [None] * 4),
+    ],
+)
+def test_columns_are_what_the_rows_are(keys: list[bytes | None], values: list[bytes | None], wanted: int) -> None:
+    data = encode(keys, values)
+    batch = realm_file.Batch("um.node.orders", 2, wanted, 100, 4, 1_764_000_000_000, data)
+    names, held = realm_file.decode(data, 4)
+    rows = [*zip(range(100, 104), names, held, strict=True)][wanted - 100 :]
+    columns = record_file.columns_of(batch, of_events=False)
+    assert columns.values is not None
+    read = columns.offsets.tolist(), columns.names.to_pylist(), columns.values.to_pylist()
+    assert [*zip(*read, strict=True)] == rows
+    events = record_file.columns_of(batch, of_events=True)
+    kept = [(offset, name) for offset, name, value in rows if value is not None]
+    assert [*zip(events.offsets.tolist(), events.names.to_pylist(), strict=True)] == kept and events.values is None
+
+
+def test_a_file_of_records_has_the_rows_of_all_batches(tmp_path: Path) -> None:
+    """Of two topics and partitions; a row group ends where so many records are there."""
+    file, written = record_file.RecordFile(tmp_path, lambda: written.append(file.written)), list[int]()
+    expected = []
+    for number, (topic, count) in enumerate([("a", 3), ("b", record_file.BATCH_RECORDS), ("a", 1)]):
+        keys, values = [b"%d" % place for place in range(count)], [b"v%d" % place for place in range(count)]
+        batch = realm_file.Batch(topic, number, 0, 0, count, 5 + number, encode(keys, values))
+        file.add(record_file.columns_of(batch, of_events=False))
+        expected += [(topic, number, place, 5 + number, keys[place], values[place]) for place in range(count)]
+    file.close()
+    table = pq.read_table(tmp_path / "part-0.parquet")
+    assert [tuple(row.values()) for row in table.to_pylist()] == expected
+    assert written == [record_file.BATCH_RECORDS + 3, record_file.BATCH_RECORDS + 4]
+
+
+def test_octets_that_are_no_batch_are_torn() -> None:
+    batch = realm_file.Batch("um.node.orders", 0, 0, 0, 4, 5, b"short")
+    with pytest.raises(ValueError):
+        record_file.columns_of(batch, of_events=True)
 
 
 def histories(seed: int) -> Iterator[Record]:
