@@ -17,7 +17,9 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from bench.machine import Machine
@@ -26,8 +28,8 @@ from mappings import Decision, load_tables
 from reconciliation.engine import spark
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.ranges import Extent
-from reconciliation.read.export import KindFile
 from reconciliation.read.landing import Landed
+from reconciliation.read.record_file import Columns, RecordFile
 from reconciliation.what_if.expanded_tables import ExpandedTables
 from reconciliation.what_if.job import Answer, Question, what_if
 from tests.kit.wire.clients import used_s
@@ -85,9 +87,10 @@ def records(count: int, turn: int, peers: int) -> Iterator[bytes]:
 
 def land(target: Path, values: Iterator[bytes]) -> int:
     """As landing leaves them; how many octets they are."""
-    file, total = KindFile(target, batch_written=lambda: None), 0
+    file, total = RecordFile(target, batch_written=lambda: None), 0
     for offset, value in enumerate(values):
-        file.add(("um.outcomes", 0, offset, 0, b"run", value))
+        key, held = pa.array([b"run"], pa.binary()), pa.array([value], pa.binary())
+        file.add(Columns("um.outcomes", 0, 0, np.array([offset], np.int64), key, held))
         total += len(value)
     file.close()
     return total
