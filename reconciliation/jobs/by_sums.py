@@ -77,28 +77,26 @@ class BySums:
     def tallied(self, tables: frames.Small, window: Window, since: int | None) -> DataFrame:
         return tallies.added(added.partials(self._sums, "tallies"))
 
-    def deliveries(
-        self, tables: frames.Small, nodes: DataFrame, since: int | None
-    ) -> tuple[frames.Accounts, DataFrame]:
+    def deliveries(self, tables: frames.Small, nodes: DataFrame, since: int | None) -> DataFrame | None:
         if nodes.where(F.col("standing") == "unseen").take(1):
             raise RowsNeededError("a store could not be read")
         if tables.voids is not None and added.void(self._sums, tables.voids).take(1):
             raise RowsNeededError("some ends in the journal do not count any more")
         rows = self._few(added.doubtful_blocks(self._sums, tables.runs, nodes, tables.cells), "run", "block")
+        if not rows:
+            return None
         doubtful = F.broadcast(frames.local_table(self._spark, rows, schemas.BLOCKS))
         accounts = self._accounts(added.places_of_blocks(self._sums, nodes, doubtful), tables, nodes)
         everything = accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
-        return accounts, blocks.within(everything, doubtful)
+        return blocks.within(everything, doubtful)
 
-    def event_blocks(self, accounts: frames.Accounts, tables: frames.Small, nodes: DataFrame) -> DataFrame:
+    def event_blocks(self, tables: frames.Small, nodes: DataFrame) -> DataFrame:
         return added.event_blocks(self._sums, nodes, tables.beginnings)
 
-    def end_blocks(self, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
+    def end_blocks(self) -> DataFrame:
         return added.end_blocks(self._sums)
 
-    def events_and_ends(
-        self, accounts: frames.Accounts, states: DataFrame, tables: frames.Small, nodes: DataFrame
-    ) -> frames.Accounts:
+    def events_and_ends(self, states: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         suspect = states.where(F.col("kind") == "suspect").select("store", "block")
         wanted = suspect.unionByName(added.blocks_with_reasons(self._sums)).distinct()
         rows = self._few(wanted, "store", "block")

@@ -34,18 +34,14 @@ class Evidence(Protocol):
 
     def tallied(self, tables: frames.Small, window: Window, since: int | None) -> DataFrame: ...
 
-    def deliveries(
-        self, tables: frames.Small, nodes: DataFrame, since: int | None
-    ) -> tuple[frames.Accounts, DataFrame]:
-        """The accounts, and of all that belongs to deliveries what may have to be folded."""
+    def deliveries(self, tables: frames.Small, nodes: DataFrame, since: int | None) -> DataFrame | None:
+        """Of all that belongs to deliveries what may have to be folded; None: it is known that nothing has."""
 
-    def event_blocks(self, accounts: frames.Accounts, tables: frames.Small, nodes: DataFrame) -> DataFrame: ...
+    def event_blocks(self, tables: frames.Small, nodes: DataFrame) -> DataFrame: ...
 
-    def end_blocks(self, accounts: frames.Accounts, tables: frames.Small) -> DataFrame: ...
+    def end_blocks(self) -> DataFrame: ...
 
-    def events_and_ends(
-        self, accounts: frames.Accounts, states: DataFrame, tables: frames.Small, nodes: DataFrame
-    ) -> frames.Accounts:
+    def events_and_ends(self, states: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         """`states`: see `durables.durable_blocks`."""
 
     def copies(self, accounts: frames.Accounts, nodes: DataFrame) -> DataFrame: ...
@@ -70,6 +66,7 @@ class ByRows:
 
         self._spark, self._extent, self._catalog = spark, landed.extent, catalog
         self._records = frames.decoded(of_chain)
+        self._accounts: frames.Accounts | None = None
 
     def numberings(self, before: int, hidden_from: int, young: int) -> list[Numbering]:
         numbered = run_transforms.numbering(self._records.outcomes, self._records.journal, before, hidden_from, young)
@@ -100,22 +97,23 @@ class ByRows:
         groups = frames.groups_of(self._records.outcomes, tables, since)
         return tallies.tallies(groups, window.since, window.until)
 
-    def deliveries(
-        self, tables: frames.Small, nodes: DataFrame, since: int | None
-    ) -> tuple[frames.Accounts, DataFrame]:
+    def deliveries(self, tables: frames.Small, nodes: DataFrame, since: int | None) -> DataFrame:
         accounts = frames.accounts(self._spark, self._extent, self._records, tables, nodes, self._catalog, since)
-        return accounts, accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
+        self._accounts = accounts
+        return accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
 
-    def event_blocks(self, accounts: frames.Accounts, tables: frames.Small, nodes: DataFrame) -> DataFrame:
-        return durables.event_blocks(accounts.events, tables.beginnings)
+    def event_blocks(self, tables: frames.Small, nodes: DataFrame) -> DataFrame:
+        return durables.event_blocks(self._all().events, tables.beginnings)
 
-    def end_blocks(self, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
-        return durables.end_blocks(accounts.terminals)
+    def end_blocks(self) -> DataFrame:
+        return durables.end_blocks(self._all().terminals)
 
-    def events_and_ends(
-        self, accounts: frames.Accounts, states: DataFrame, tables: frames.Small, nodes: DataFrame
-    ) -> frames.Accounts:
-        return accounts
+    def events_and_ends(self, states: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
+        return self._all()
+
+    def _all(self) -> frames.Accounts:
+        assert self._accounts is not None, "deliveries are the first question"
+        return self._accounts
 
     def copies(self, accounts: frames.Accounts, nodes: DataFrame) -> DataFrame:
         return copies.compared(accounts.copied, copies.held(accounts.events))

@@ -152,12 +152,12 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
     stores = places(catalog, extent, prefix, tallied, mentioned)
     tell("comparing publishes with events, and acknowledgements with the journal")
     nodes = frames.stores(spark, stores, catalog)
-    accounts, everything = evidence.deliveries(tables, nodes, since)
+    everything = evidence.deliveries(tables, nodes, since)
     named, reused = _deliveries(spark, everything, tables, stores)
-    event_blocks = evidence.event_blocks(accounts, tables, nodes).persist()
-    end_blocks = evidence.end_blocks(accounts, tables)
+    event_blocks = evidence.event_blocks(tables, nodes).persist()
+    end_blocks = evidence.end_blocks()
     states = durables.durable_blocks(event_blocks, end_blocks, tables.looked_at, tables.durables, reused).persist()
-    accounts = evidence.events_and_ends(accounts, states, tables, nodes)
+    accounts = evidence.events_and_ends(states, tables, nodes)
     folded = durables.fold(
         states, accounts.events, _ends(accounts, tables), tables.durables, tables.beginnings
     ).persist()
@@ -298,10 +298,12 @@ def _some(spark: SparkSession, rows: DataFrame, ddl: str) -> DataFrame | None:
 
 
 def _deliveries(
-    spark: SparkSession, everything: DataFrame, tables: frames.Small, stores: Mapping[int, Place]
+    spark: SparkSession, everything: DataFrame | None, tables: frames.Small, stores: Mapping[int, Place]
 ) -> tuple[DataFrame | None, DataFrame | None]:
     """What is wrong with deliveries, and the blocks of EIDs of which an answer named one that holds another event now;
     None when all deliveries agree."""
+    if everything is None:
+        return None, None
     suspects = _some(spark, blocks.suspects(everything, tables.runs).persist(), schemas.BLOCKS)
     if suspects is None:
         return None, None
