@@ -21,7 +21,7 @@ _LOG = Path(__file__).with_name("log4j2.properties")
 SMALL_OFFSETS = 200_000
 """Up to here compiling costs more than it saves: plans are interpreted, and the JVM does with its first compiler.
 Measured on a demo: 49 CPU seconds become 19, a third of it the JVM's start."""
-_SMALL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+_FIRST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """The second is Java's own value where all compilers are there. With the first alone it is 48 MB, which a session of
 many reconciliations fills: Java then looks for code that it can drop all the time."""
 _ARCHIVING = "-XX:ArchiveClassesAtExit"
@@ -112,16 +112,14 @@ def settings(
         unset = {name: value for name, value in _EVERYWHERE.items() if name not in submitted}
         return {**unset, **wanted, **_JUDGED_BY}
     master = wanted.get(MASTER, "")
-    is_small = not master and offsets <= SMALL_OFFSETS
+    first_compiler = not master and (of_sums or offsets <= SMALL_OFFSETS)
     ours = {MASTER: _LOCAL.format(cores=cores), **_EVERYWHERE, **_LAUNCHED}
     ours |= {"spark.local.dir": str(scratch / "spill"), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
     if not master or master.startswith("local"):
         ours |= _ONE_MACHINE
     if not master:
-        ours |= {SWITCHED: " ".join(name for name in _FEW if name not in wanted)}
-    if is_small:
-        ours |= _FEW
-    return {**ours, **wanted, **_added(wanted, is_small or (of_sums and not master), jars, archive), **_JUDGED_BY}
+        ours |= {**plans_for(offsets), SWITCHED: " ".join(name for name in _FEW if name not in wanted)}
+    return {**ours, **wanted, **_added(wanted, first_compiler, jars, archive), **_JUDGED_BY}
 
 
 def plans_for(offsets: int) -> dict[str, str]:
@@ -134,11 +132,14 @@ def plans_for_sums(rows: int) -> dict[str, str]:
     return _FEW if rows <= FEW_SUMS else _SUMS
 
 
-def _added(wanted: Mapping[str, str], is_small: bool, jars: Sequence[Path], archive: Path | None) -> dict[str, str]:
+def _added(
+    wanted: Mapping[str, str], first_compiler: bool, jars: Sequence[Path], archive: Path | None
+) -> dict[str, str]:
     """Settings that are lists: what is asked for comes to ours."""
     log = [f"-Dlog4j2.configurationFile={_LOG.as_uri()}"] if _LOG.is_file() else []  # it is not, inside an archive
     is_used = archive is not None and _ARCHIVING not in wanted.get(JAVA, "")
     loaded = [shlex.quote(f"-XX:SharedArchiveFile={archive}")] if is_used else []
-    java = [*log, *loaded, "-XX:+UseParallelGC", *([_SMALL_JAVA_OPTIONS] if is_small else ()), wanted.get(JAVA, "")]
+    compiler = [_FIRST_COMPILER] if first_compiler else []
+    java = [*log, *loaded, "-XX:+UseParallelGC", *compiler, wanted.get(JAVA, "")]
     files = [*map(str, jars), *filter(None, [wanted.get(JARS)])]
     return {JAVA: " ".join(filter(None, java)), **({JARS: ",".join(files)} if files else {})}

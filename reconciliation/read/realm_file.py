@@ -68,9 +68,9 @@ class Snapshot:
             'SELECT "group", topic, partition, position, metadata FROM positions'
         ).fetchall()
 
-    def rows(self, topic: str, torn: Torn, starts: Mapping[tuple[str, int], int] | None = None) -> Iterator[Row]:
-        """Every kept record of a topic, in order. `starts`: from that offset on, of a (topic, partition)."""
-        for batch in self.batches(topic, starts or {}):
+    def rows(self, topic: str, torn: Torn) -> Iterator[Row]:
+        """Every kept record of a topic, in order."""
+        for batch in self.batches(topic, {}):
             try:
                 names, values = decode(batch.data, batch.count)
             except (struct.error, ValueError):
@@ -91,7 +91,8 @@ class Snapshot:
                 yield topic, batch.partition, batch.first + at, batch.at_ms, keys[at], values[at], headers[at]
 
     def batches(self, topic: str, starts: Mapping[tuple[str, int], int]) -> Iterator[Batch]:
-        """Those with a record that is wanted."""
+        """Those of a topic with a record that is wanted, in order. `starts`: from that offset on, of a (topic,
+        partition)."""
         for number, kept, first, count, at_ms, data in self._connection.execute(_BATCHES, (topic,)):
             wanted = max(kept, starts.get((topic, number), 0))
             if first + count > wanted:

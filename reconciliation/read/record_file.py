@@ -20,8 +20,6 @@ from reconciliation.read.realm_file import Batch
 
 BATCH_RECORDS, BATCH_BYTES = 32_768, 16 << 20
 """What is written at a time, whichever is reached first: it is a row group, which one task reads."""
-_OFFSETS_MAX = (1 << 31) - 1
-"""Of Arrow's offsets of octets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +50,19 @@ def _decoded(data: bytes, count: int, *, with_values: bool) -> tuple[pa.Array, p
     """Names, values, and whether there is a value."""
     lengths = np.frombuffer(data, "<u4", 2 * count)
     is_there = lengths != realm_file.ABSENT
-    edges = np.zeros(2 * count + 1, np.int64)
-    np.cumsum(np.where(is_there, lengths, 0), out=edges[1:])
-    if 8 * count + edges[-1] != len(data) or edges[-1] > _OFFSETS_MAX:
+    edges = np.full(2 * count + 1, 8 * count, np.int64)
+    edges[1:] += np.cumsum(np.where(is_there, lengths, 0), dtype=np.int64)
+    if edges[-1] != len(data):
         names, values = realm_file.decode(data, count)
         as_array = pa.array(values, pa.binary()) if with_values else None
         return pa.array(names, pa.binary()), as_array, is_there[count:]
-    keys = data[8 * count : 8 * count + edges[count]]  # a copy: it does not hold the values
-    held = _array(data[8 * count :], edges[count:], is_there[count:]) if with_values else None
-    return _array(keys, edges[: count + 1], is_there[:count]), held, is_there[count:]
+    keys = data[8 * count : edges[count]]  # a copy: it does not hold the values
+    held = _array(data, edges[count:], is_there[count:]) if with_values else None
+    return _array(keys, edges[: count + 1] - 8 * count, is_there[:count]), held, is_there[count:]
 
 
 def _array(octets: bytes, edges: np.ndarray[Any, Any], is_there: np.ndarray[Any, Any]) -> pa.Array:
+    """A batch is shorter than 1 GB, as SQLite's values are: Arrow's offsets have 32 bits."""
     validity = None if is_there.all() else pa.py_buffer(np.packbits(is_there, bitorder="little"))
     offsets = pa.py_buffer(edges.astype(np.int32))
     return pa.Array.from_buffers(pa.binary(), len(is_there), [validity, offsets, pa.py_buffer(octets)])
@@ -85,7 +84,7 @@ class RecordFile:
     def add(self, columns: Columns) -> None:
         self._parts.append(columns)
         self._records += len(columns.offsets)
-        self._octets += columns.values.nbytes if columns.values is not None else 0
+        self._octets += columns.names.nbytes + (columns.values.nbytes if columns.values is not None else 0)
         if self._records >= BATCH_RECORDS or self._octets >= BATCH_BYTES:
             self._flush()
 

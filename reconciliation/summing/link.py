@@ -72,7 +72,7 @@ def _pieces(kind: str, folder: Path, counts: Mapping[tuple[str, int], int]) -> I
         for group in range(metadata.num_row_groups):
             groups.append(group)
             records += metadata.row_group(group).num_rows
-            if records >= ALONE or kind not in _COLUMNS:
+            if records >= ALONE or kind != "events":
                 yield Piece(kind, file, groups, counts)
                 groups, records = [], 0
         if groups:

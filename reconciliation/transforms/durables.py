@@ -140,8 +140,8 @@ def _kind() -> Column:
 
 
 def _may_be_early() -> Column:
-    """Something was ended before the run began in the journal that stored it, or something below it: a run stores above
-    what is there already, so without an early end no run has ended what a later one stored."""
+    """Whether a run ended something at or above the first event of another run, before that one began in the journal. A
+    run stores above what is there, so such an end may be of an event that was not there yet; no other end may be."""
     return F.exists(
         "stored_by",
         lambda part: F.exists(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from reconciliation.model import schemas
 from reconciliation.transforms import durables
@@ -45,5 +44,5 @@ def test_a_block_that_two_runs_stored(
         None,
         of_queue,
     )
-    [row] = states.select("kind", "events", F.col("ends")).collect()
+    [row] = states.select("kind", "events", "ends").collect()
     assert (row["kind"], row["events"], row["ends"]) == (kind, 20, len(ends))
