@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterator
-from itertools import cycle
+from itertools import count, cycle
 from random import Random
 from typing import Final, NamedTuple
 
@@ -26,12 +26,14 @@ OUTSIDER: Final = b"\x00outsider\x00guessed"
 
 class Kind(NamedTuple):
     """What each of its connections sends: `hello`, then `bursts`, one after another, as fast as they are taken or one
-    in `pace_s`. Without bursts it waits for an answer, hangs up and comes again."""
+    in `pace_s`. Without bursts it waits for an answer, hangs up and comes again. `deliveries`: of each burst behind the
+    first one, which attaches its link; a burst waits until that has credit for them. 0: it waits for none."""
 
     hello: bytes
     bursts: Callable[[], Iterator[bytes]] | None
     scheme: str = "amqp"
     pace_s: float = 0.0
+    deliveries: int = 0
 
 
 def again(burst: bytes) -> Callable[[], Iterator[bytes]]:
@@ -60,15 +62,18 @@ def flows(random: Random) -> Kind:
 
 
 def annotated(random: Random) -> Kind:
-    """Settled messages, each with hundreds of annotations that are to be read and kept."""
+    """Settled messages, each with hundreds of annotations that are to be read and kept. They keep to their credit, as
+    a link that does not ends at once."""
     pairs = {f"x-opt-{number}": "x" * random.randrange(40) for number in range(random.randrange(100, 400))}
     message = frames.annotated(pairs)
+    links = count()
 
     def bursts() -> Iterator[bytes]:
+        yield frames.attach_sender(NODE, name=f"annotated-{next(links)}", mode=1)
         for first in range(0, 2**31, 10):
             yield b"".join(frames.transfer(first + at, message, settled=True) for at in range(10))
 
-    return Kind(LOGIN + frames.attach_sender(NODE, mode=1), bursts)
+    return Kind(LOGIN, bursts, deliveries=10)
 
 
 def pings(random: Random) -> Kind:
@@ -106,12 +111,12 @@ def logins(_: Random) -> Kind:
 def transfers(random: Random) -> Kind:
     """Messages without an end: parts, until the link is ended for it, and another link."""
     part = random.randbytes(random.randrange(1, 60_000))
-    count = 3_000_000 // len(part) + 1
+    parts = 3_000_000 // len(part) + 1
 
     def bursts() -> Iterator[bytes]:
         for number in range(2**31):
             yield frames.attach_sender(NODE, 0, f"endless-{number}")
-            for _ in range(count):
+            for _ in range(parts):
                 yield frames.transfer(number, part, more=True)
             yield frames.detach(0)
 

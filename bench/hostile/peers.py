@@ -24,10 +24,31 @@ from random import Random
 from typing import Final
 
 from bench.hostile.kinds import KINDS, Kind
+from tests.kit.wire import frames
 
 NICE: Final = 10
 READ: Final = 1 << 18
 REST_S: Final = 0.01  # behind a connection that was refused
+
+
+class Credit:
+    """Of the one link of a connection: how many more deliveries it may send."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self._sent = 0
+        self._rest = b""
+
+    def spend(self, deliveries: int) -> None:
+        self._sent += deliveries
+        self.left -= deliveries
+
+    def read(self, data: bytes) -> None:
+        """What the gateway sent next: its flows of the link count."""
+        seen, self._rest = frames.read(self._rest + data)
+        for flow in seen:
+            if flow.name == "flow" and flow.field(6) is not None:
+                self.left = (flow.field(5) or 0) + flow.field(6) - self._sent
 
 
 class Connection:
@@ -49,6 +70,7 @@ class Connection:
         self.told["connections"] += 1
         self.socket.setblocking(False)
         self._bursts: Iterator[bytes] | None = self.kind.bursts() if self.kind.bursts else None
+        self._credit: Credit | None = None
         self._rest = memoryview(self.kind.hello)
         selector.register(self.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, self)
 
@@ -65,6 +87,8 @@ class Connection:
         try:
             if events & selectors.EVENT_READ and not self._read(self.socket):
                 return self.end(selector, "closed" if self._bursts else "answered")
+            if events & selectors.EVENT_READ and self._credit and self._credit.left >= self.kind.deliveries:
+                selector.modify(self.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, self)
             if events & selectors.EVENT_WRITE:
                 self._write(self.socket, selector)
         except BlockingIOError:
@@ -75,15 +99,22 @@ class Connection:
     def _read(self, sock: socket.socket) -> bool:
         data = sock.recv(READ)
         self.told["received"] += len(data)
+        if self._credit:
+            self._credit.read(data)
         return bool(data) and self._bursts is not None  # without bursts one answer is enough
 
     def _write(self, to: socket.socket, selector: selectors.BaseSelector) -> None:
         if not self._rest:
-            if self._bursts is None or self.kind.pace_s:
+            has_to_wait = self._credit and self._credit.left < self.kind.deliveries
+            if self._bursts is None or self.kind.pace_s or has_to_wait:
                 selector.modify(to, selectors.EVENT_READ, self)
-            if self._bursts is None:
+            if self._bursts is None or has_to_wait:
                 return
             self._rest = memoryview(next(self._bursts))
+            if self._credit:
+                self._credit.spend(self.kind.deliveries)
+            elif self.kind.deliveries:
+                self._credit = Credit()
         sent = to.send(self._rest)
         self._rest = self._rest[sent:]
         self.told["sent"] += sent

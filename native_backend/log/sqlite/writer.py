@@ -1,4 +1,4 @@
-"""The one thread of a process that writes what the gateway appends: everything waiting goes into one transaction."""
+"""The one thread of a process that writes what the gateway appends. What waits goes into one transaction of a file."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from native_backend.log.port import Append, Completion
+from native_backend.log.port import Completion
 from native_backend.log.sqlite.commit import Committer
 from native_backend.log.sqlite.plan import Job
+from native_backend.log.sqlite.waiting_jobs import WaitingJobs
 
-GROUP_RECORDS = 16_384  # a transaction takes no further job beyond this, so that its fsync stays short
-GROUP_BYTES = 8 << 20
 LOCK_WAIT_S = 10.0
 
 
 class Writer:
-    """Jobs in, completions out, in the order of the jobs."""
+    """Jobs in, completions out. `_submitted` comes from the gateway's thread, `_waiting` is the writer's own."""
 
     def __init__(self, committer: Committer) -> None:
         self._committer = committer
-        self._waiting: deque[Job] = deque()
+        self._submitted: deque[Job] = deque()
+        self._waiting = WaitingJobs()
         self._work = threading.Event()
         self._closing = False
         self.completions: deque[Completion] = deque()
@@ -32,7 +32,7 @@ class Writer:
     def submit(self, job: Job) -> None:
         if not self._thread.is_alive():
             raise AssertionError("the writer thread has died, or the log is closed")
-        self._waiting.append(job)
+        self._submitted.append(job)
         self._work.set()
 
     def close(self, deadline_s: float) -> None:
@@ -45,25 +45,17 @@ class Writer:
         while True:
             self._work.wait()
             self._work.clear()
-            while jobs := self._take():
+            while jobs := self._next():
                 self.completions.extend(self._committer.commit(jobs, time.monotonic() + LOCK_WAIT_S))
                 self.wake()
-            if self._closing and not self._waiting:
+            if self._closing and not self._submitted:
                 self._committer.close()
                 return
 
-    def _take(self) -> list[Job]:
-        jobs: list[Job] = []
-        records = size = 0
-        while self._waiting and records < GROUP_RECORDS and size < GROUP_BYTES:
-            job = self._waiting.popleft()
-            jobs.append(job)
-            if isinstance(job, Append):
-                records += len(job.keys)
-                size += sum(map(len, job.values))
-            else:
-                records += len(job.writes)
-        return jobs
+    def _next(self) -> list[Job]:
+        while self._submitted:
+            self._waiting.add(self._submitted.popleft())
+        return self._waiting.take()
 
 
 def _do_nothing() -> None:
