@@ -19,9 +19,7 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from reconciliation.model import schemas
 from reconciliation.model.errors import SetupError
 from reconciliation.model.folder import Folder
 from reconciliation.model.ranges import KINDS, TORN, Extent
@@ -43,6 +41,7 @@ from reconciliation.model.state import (
 )
 from reconciliation.read import landing, merging
 from reconciliation.read.export import Note
+from reconciliation.read.first_and_last import first_and_last
 from reconciliation.read.landing import COMPLETE, Chain, Landed
 from reconciliation.read.links import files_of
 
@@ -184,20 +183,8 @@ def _read(
         extent = landed
         if not reads.covers(needed):
             continue
-        seen = _seen(spark, own)
+        seen = first_and_last(spark, own)
         others = changed_of(needed, seen)
         if not others:
             return extent, needed, seen
         changed |= others
-
-
-def _seen(spark: SparkSession, landed: Folder) -> dict[Partition, Seen]:
-    folders = [folder.url for kind in CHAINED if (folder := landed / f"kind={kind}").exists()]
-    if not folders:
-        return {}
-    hashed = F.xxhash64("timestamp", "key", "value")
-    records = spark.read.schema(schemas.RECORD_DDL).option("basePath", landed.url).parquet(*folders)
-    bounds = records.groupBy("topic", "partition").agg(
-        F.min("offset"), F.min_by(hashed, "offset"), F.max("offset"), F.max_by(hashed, "offset")
-    )
-    return {(row[0], row[1]): Seen(*row[2:]) for row in bounds.collect()}

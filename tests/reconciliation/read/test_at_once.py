@@ -28,7 +28,7 @@ CONTINUED = r"has continued from .* meanwhile: run again"
 @pytest.fixture
 def unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Days:
     """Without Spark: a snapshot is landed without it, and of what it holds nothing is asked."""
-    monkeypatch.setattr(increments, "_seen", lambda *_: {})
+    monkeypatch.setattr(increments, "first_and_last", lambda *_: {})
     return Days(tmp_path, None, None)
 
 

@@ -182,7 +182,7 @@ def test_a_reconciliation_that_was_killed_leaves_the_earlier_state(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    places = ((increments, "_seen"), (judging, "judge"), (report, "write_manifest"))
+    places = ((increments, "first_and_last"), (judging, "judge"), (report, "write_manifest"))
     for module, name in places:
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
             patched.setattr(module, name, killed)
