@@ -8,6 +8,8 @@ docs/kafka-headers.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -47,15 +49,24 @@ def parsed(messages: DataFrame) -> DataFrame:
 
 def _walked(rows: DataFrame) -> DataFrame:
     """With `id_at` and `body_at`, where the properties and the body begin: null where there is none; and `is_whole`."""
-    rows = rows.withColumn("at", F.when(F.col("is_ours"), F.lit(0)))
-    for code in _BEFORE_BODY:
-        if code == _PROPERTIES:
-            rows = rows.withColumn("id_at", F.when(_section("at") == code, F.col("at")))
-        rows = rows.withColumn("at", F.when(_section("at") == code, _after("at")).otherwise(F.col("at")))
+    place, codes = _BEFORE_BODY.index(_PROPERTIES), [F.lit(code) for code in _BEFORE_BODY]
+    rows = rows.withColumn("at", _behind(F.when(F.col("is_ours"), F.lit(0)), codes[:place]))
+    rows = rows.withColumn("id_at", F.when(_section("at") == _PROPERTIES, F.col("at")))
+    rows = rows.withColumn("at", _behind(F.col("at"), codes[place:]))
     is_body = F.coalesce(_section("at").isin(_DATA, _VALUE, "005376"), F.lit(False))
     is_end = (F.col("at") == F.length("value")) | (_section("at") == _FOOTER)  # some send no body
     is_whole = is_body | F.coalesce(is_end & (F.col("at") > 0), F.lit(False))
     return rows.withColumn("body_at", F.when(is_body, F.col("at"))).withColumn("is_whole", is_whole)
+
+
+def _behind(start: Column, codes: Sequence[Column]) -> Column:
+    """Where the octets go on behind those of these sections that are there, each once and in this order. It is one
+    expression of fixed size: Spark would put steps that are columns into each other, eight times each."""
+
+    def step(at: Column, code: Column) -> Column:
+        return F.when(_hex(at, 3) == code, _after(at)).otherwise(at)
+
+    return F.aggregate(F.array(*codes), start, step)
 
 
 def _octets(at: Column, count: Column | int) -> Column:
@@ -75,9 +86,9 @@ def _section(at: str) -> Column:
     return _hex(F.col(at), 3)
 
 
-def _after(at: str) -> Column:
+def _after(at: Column) -> Column:
     """Where what follows the section begins, which is a list, a map or nothing."""
-    start, code = F.col(at) + 3, _hex(F.col(at) + 3, 1)
+    start, code = at + 3, _hex(at + 3, 1)
     return (
         F.when(code == "45", start + 1)
         .when(code.isin("c0", "c1"), start + 2 + _number(start + 1, 1))
