@@ -1,5 +1,6 @@
 """Every variant of corruption, planted in the stored data of a realm, is found: with its class, its node, its tags and
-words, and nothing else is named at its node. All together in one run on each realm; each alone on the embedded one."""
+words, and nothing else is named at its node. All together in one run on each realm; each alone on the embedded one. By
+sums all of it is found, too."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.reconciliation.conftest import Reconcile, Result
+from tests.reconciliation.days import said
 from tests.reconciliation.realms import made
 from tests.reconciliation.variants import of_durables, of_publishes, of_settlements, of_the_evidence, of_the_realm
 from tests.reconciliation.variants.honest import honest, honest_few
@@ -59,6 +61,7 @@ def planted(kind: str, request: pytest.FixtureRequest, directory: Path, reconcil
         expected = {variant.name: variant.plant(shared, variant.name) for variant in variants}
         shared.close()
     result = reconcile(place.realm)
+    assert said(reconcile(place.realm, state=directory / "state", sums=True)) == said(result)
     return Judged(expected, result, result.rows())
 
 
