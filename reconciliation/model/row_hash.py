@@ -51,9 +51,9 @@ def _of_stripes(octets: bytes, end: int, seed: int) -> int:
     """Of the octets below `end`, in stripes of 32."""
     first, second, third, fourth = seed + _P1 + _P2 & _MASK, seed + _P2 & _MASK, seed, seed - _P1 & _MASK
     for at in range(0, end, 32):
-        one, two, three, four = unpack_from("<4Q", octets, at)
-        first, second = _round(first, one), _round(second, two)
-        third, fourth = _round(third, three), _round(fourth, four)
+        words = unpack_from("<4Q", octets, at)
+        first, second = _round(first, words[0]), _round(second, words[1])
+        third, fourth = _round(third, words[2]), _round(fourth, words[3])
     hashed = _turned(first, 1) + _turned(second, 7) + _turned(third, 12) + _turned(fourth, 18) & _MASK
     for lane in (first, second, third, fourth):
         hashed = (hashed ^ _round(0, lane)) * _P1 + _P4 & _MASK
