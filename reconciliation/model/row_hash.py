@@ -9,18 +9,21 @@ from __future__ import annotations
 from struct import unpack_from
 from typing import Final
 
-_SEED: Final = 42
-_P1: Final = 0x9E3779B185EBCA87
-_P2: Final = 0xC2B2AE3D27D4EB4F
-_P3: Final = 0x165667B19E3779F9
-_P4: Final = 0x85EBCA77C2B2AE63
-_P5: Final = 0x27D4EB2F165667C5
+SEED: Final = 42
+PRIMES: Final = (
+    0x9E3779B185EBCA87,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0x85EBCA77C2B2AE63,
+    0x27D4EB2F165667C5,
+)
+_P1, _P2, _P3, _P4, _P5 = PRIMES
 _MASK: Final = (1 << 64) - 1
 
 
 def row_hash(*columns: int | bytes | None) -> int:
     """Of 64-bit numbers and octets, as a signed number of 64 bits."""
-    hashed = _SEED
+    hashed = SEED
     for value in columns:
         if value is not None:
             octets = value.to_bytes(8, "little", signed=True) if isinstance(value, int) else value

@@ -8,6 +8,7 @@ so, Spark reads all of them. The hash is the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,26 +37,16 @@ class Place(NamedTuple):
 
 
 def first_and_last(spark: SparkSession, landed: Folder) -> dict[Partition, Seen]:
-    folders = [folder for kind in CHAINED if (folder := landed / f"kind={kind}").exists()]
-    if not folders:
+    names = [name for kind in CHAINED if (landed / (name := f"kind={kind}")).exists()]
+    if not names:
         return {}
-    try:
-        return of_files([file for folder in folders for file in _files(folder)])
-    except (_ElsewhereError, pa.ArrowException, OSError):
-        return by_spark(spark, landed, folders)
+    if isinstance(landed, LocalFolder):
+        with suppress(pa.ArrowException, OSError):
+            return _of_files([file for name in names for file in (landed.path / name).glob("*.parquet")])
+    return by_spark(spark, landed, [landed / name for name in names])
 
 
-class _ElsewhereError(Exception):
-    """The files are not on this machine."""
-
-
-def _files(folder: Folder) -> Iterator[Path]:
-    if not isinstance(folder, LocalFolder):
-        raise _ElsewhereError
-    yield from folder.path.glob("*.parquet")
-
-
-def of_files(files: list[Path]) -> dict[Partition, Seen]:
+def _of_files(files: list[Path]) -> dict[Partition, Seen]:
     places: dict[Partition, list[Place]] = {}
     for file in files:
         parquet = pq.ParquetFile(file)

@@ -10,20 +10,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reconciliation.model import row_hash
+
 Column = NDArray[Any]
 """One value a row; numbers are int64."""
 
-_SEED: Final = np.uint64(42)
-_PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = (
-    np.uint64(prime)
-    for prime in (
-        0x9E3779B185EBCA87,
-        0xC2B2AE3D27D4EB4F,
-        0x165667B19E3779F9,
-        0x85EBCA77C2B2AE63,
-        0x27D4EB2F165667C5,
-    )
-)
+_SEED: Final = np.uint64(row_hash.SEED)
+_PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = map(np.uint64, row_hash.PRIMES)
 _LENGTH: Final = np.uint64(8)
 
 
