@@ -34,16 +34,18 @@ def certainly_not_done(code: int) -> bool:
 
 
 class Committer:
-    """One writing connection. For one thread at a time."""
+    """One writing connection, and the octets of records that the last `commit` has stored. For one thread at a time."""
 
     def __init__(self, directory: Path, record_bytes_max: int, now_ms: Callable[[], int]) -> None:
         self.connection = connect(directory, busy_s=0.0)
         self._catalog = Catalog(self.connection)
         self._record_bytes_max = record_bytes_max
         self._now_ms = now_ms
+        self.octets = 0
 
     def commit(self, jobs: Sequence[Job], deadline: float) -> list[Completion]:
         """Store what can be stored of `jobs` in one transaction; the completions, in the order of the jobs."""
+        self.octets = 0
         try:
             plan = self._store(jobs, deadline)
         except sqlite3.Error as error:
@@ -71,6 +73,7 @@ class Committer:
         if self._catalog.refresh():
             plan, rows = self._planned(jobs)
         self.connection.executemany(INSERT, rows)
+        self.octets = sum(len(data) for *_, data in rows)
         return plan
 
     def _planned(self, jobs: Sequence[Job]) -> tuple[Plan, list[Insert]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from native_backend.log.port import Append, Completion, Reader, Write
 from native_backend.log.sqlite.catalog import Catalog
+from native_backend.log.sqlite.checkpoint import Checkpoints
 from native_backend.log.sqlite.commit import Committer
 from native_backend.log.sqlite.control import SqliteControl
 from native_backend.log.sqlite.plan import Transaction
@@ -33,7 +34,7 @@ class SqliteLog:
         create(directory)
         self._is_closed = False
         self._holder = uuid.uuid4().bytes
-        self._writer = Writer(Committer(directory, record_bytes_max, now_ms))
+        self._writer = Writer(Committer(directory, record_bytes_max, now_ms), Checkpoints(directory))
         self.control = SqliteControl(directory, record_bytes_max, now_ms, self._holder, lambda: self._writer.wake())
         self._reading = connect(directory)
         self._catalog = Catalog(self._reading)

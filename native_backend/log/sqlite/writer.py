@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from native_backend.log.port import Completion
+from native_backend.log.sqlite.checkpoint import Checkpoints
 from native_backend.log.sqlite.commit import Committer
 from native_backend.log.sqlite.plan import Job
 from native_backend.log.sqlite.waiting_jobs import WaitingJobs
@@ -18,8 +19,8 @@ LOCK_WAIT_S = 10.0
 class Writer:
     """Jobs in, completions out. `_submitted` comes from the gateway's thread, `_waiting` is the writer's own."""
 
-    def __init__(self, committer: Committer) -> None:
-        self._committer = committer
+    def __init__(self, committer: Committer, checkpoints: Checkpoints) -> None:
+        self._committer, self._checkpoints = committer, checkpoints
         self._submitted: deque[Job] = deque()
         self._waiting = WaitingJobs()
         self._work = threading.Event()
@@ -40,6 +41,7 @@ class Writer:
         self._closing = True
         self._work.set()
         self._thread.join(deadline_s)
+        self._checkpoints.close(deadline_s)
 
     def _run(self) -> None:
         while True:
@@ -48,6 +50,7 @@ class Writer:
             while jobs := self._next():
                 self.completions.extend(self._committer.commit(jobs, time.monotonic() + LOCK_WAIT_S))
                 self.wake()
+                self._checkpoints.stored(self._committer.octets)
             if self._closing and not self._submitted:
                 self._committer.close()
                 return
