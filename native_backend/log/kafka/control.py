@@ -17,7 +17,7 @@ from native_backend.log.kafka.claims import Claims
 from native_backend.log.kafka.login_errors import LoginErrors
 from native_backend.log.kafka.offsets import GroupOffsets
 from native_backend.log.kafka.ranges import RangeReader, SyncProducer
-from native_backend.log.port import Positions, Records
+from native_backend.log.port import Positions, Records, Topic, TopicSpec
 from native_backend.log.retry import Retries
 
 
@@ -42,6 +42,11 @@ class KafkaControl(AdminCalls):
         self._putter = SyncProducer(lambda: Producer(settings.single(bootstrap, client, on_error)))
         self.claims = Claims(lambda name: Producer(settings.transactional(bootstrap, client, name, on_error)), batches)
         super().__init__(settings.admin(bootstrap, client), retries, self._ranges.reach)
+
+    def create_topics(self, specs: Sequence[TopicSpec], deadline_s: float = 10.0) -> list[Topic]:
+        topics = super().create_topics(specs, deadline_s)
+        self._ranges.expect(topic.name for topic in topics)
+        return topics
 
     def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
         return self._ranges.bounds(topic, partition, deadline_s)

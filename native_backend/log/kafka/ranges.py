@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -21,6 +21,9 @@ from native_backend.log.retry import Retries
 
 CONSUME_MAX = 5000
 REACH_S = 2.0  # for one question, until it is asked again
+PROPAGATION_S = 30.0
+"""So long after a topic was made a broker may know nothing of it: the client's producers wait as long for it."""
+_NOT_THERE = frozenset({*UNKNOWN, KafkaError.UNKNOWN_TOPIC_OR_PART})
 _UNREACHED = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 Answered = Callable[[KafkaError | None, Message], None]
 
@@ -34,6 +37,13 @@ class RangeReader:
         self._login_errors = login_errors
         self._consumer: Consumer | None = None
         self._lock, self._is_closed = threading.Lock(), False
+        self._made: dict[str, float] = {}  # topics, and when; monotonic seconds
+
+    def expect(self, topics: Iterable[str]) -> None:
+        """They are made now: a broker that knows nothing of them yet is asked again."""
+        now_s = time.monotonic()
+        recent = {topic: at_s for topic, at_s in self._made.items() if now_s - at_s < PROPAGATION_S}
+        self._made = {**recent, **dict.fromkeys(topics, now_s)}
 
     def bounds(self, topic: str, partition: int, deadline_s: float) -> tuple[int, int]:
         """Of a read-committed consumer, the high watermark is the last stable offset."""
@@ -97,14 +107,26 @@ class RangeReader:
                 raise
 
         def code_of(error: BaseException) -> str | None:
-            """What the consumer remembers of a topic that it once missed is no answer: the cluster is asked."""
+            """What the consumer remembers of a topic that it once missed is no answer, nor is what a leader says that
+            does not know it yet: the cluster is asked."""
             if not isinstance(error, KafkaException):
                 return None
             code = error.args[0].code()
-            may_be_there = is_retriable(code) or (code in UNKNOWN and _is_there(consumer, topic, deadline))
+            may_be_there = is_retriable(code) or (code in _NOT_THERE and self._may_be_there(consumer, topic, deadline))
             return str(error.args[0].name()) if may_be_there else None
 
         return self._retries.call(ask, code_of, deadline - time.monotonic())
+
+    def _may_be_there(self, consumer: Consumer, topic: str, deadline: float) -> bool:
+        if time.monotonic() - self._made.get(topic, float("-inf")) < PROPAGATION_S:
+            return True
+        try:
+            metadata = consumer.list_topics(topic, max(deadline - time.monotonic(), 0.1)).topics.get(topic)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._PARTIAL:
+                raise  # the consumer reaches no broker: `_taken` replaces it
+            return True  # an answer without brokers
+        return metadata is not None and metadata.error is None
 
     def _raise_refusal(self, consumer: Consumer) -> None:
         """Where the login is refused, do not wait for the deadline."""
@@ -202,11 +224,6 @@ class SyncProducer:
                     raise
                 looked_up = True
                 self._producer.list_topics(topic, max(deadline - time.monotonic(), 0.1))
-
-
-def _is_there(consumer: Consumer, topic: str, deadline: float) -> bool:
-    metadata = consumer.list_topics(topic, max(deadline - time.monotonic(), 0.1)).topics.get(topic)
-    return metadata is not None and metadata.error is None
 
 
 def _read(consumer: Consumer, start: int, end: int, count_max: int, deadline: float) -> Records:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -91,6 +92,42 @@ def test_a_consumer_whose_login_is_refused_is_closed() -> None:
     assert [consumer.is_closed for consumer in made] == [True, True]
 
 
+class _Late(_Consumer):
+    """Its leader knows the topic when it was asked `times` times; the other brokers do, or not (`is_listed`)."""
+
+    def __init__(self, code: int, times: int, *, is_listed: bool) -> None:
+        super().__init__(code)
+        self.times, self.is_listed = times, is_listed
+
+    def list_topics(self, topic: str = "", *_: Any, **__: Any) -> Any:
+        return SimpleNamespace(topics={topic: SimpleNamespace(error=None)} if self.is_listed else {})
+
+    def get_watermark_offsets(self, *_: Any) -> tuple[int, int]:
+        self.times -= 1
+        self.code = self.code if self.times >= 0 else None
+        return super().get_watermark_offsets()
+
+
+@pytest.mark.parametrize("code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC])
+@pytest.mark.parametrize(
+    ("is_listed", "is_new", "is_there"), [(True, False, True), (False, True, True), (False, False, False)]
+)
+def test_a_leader_that_does_not_know_a_topic_yet_is_asked_again(
+    code: int, is_listed: bool, is_new: bool, is_there: bool
+) -> None:
+    consumer: Any = _Late(code, 3, is_listed=is_listed)
+    reader = RangeReader(lambda: consumer, LoginErrors(), Retries())
+    if is_new:
+        reader.expect(["t"])
+    if is_there:
+        assert reader.bounds("t", 0, HANG_S) == (3, 7)
+    else:
+        with pytest.raises(LogError, match="not-found"):
+            reader.bounds("t", 0, HANG_S)
+        assert consumer.times == 2, "it is asked once"
+    reader.close()
+
+
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[MetadataProxy]:
     proxy = MetadataProxy()
@@ -114,7 +151,6 @@ def test_brokers_that_were_all_fenced_for_a_moment_are_found_again(proxy: Metada
     reader = RangeReader(make, errors, Retries())
     reader.reach(HANG_S)
     proxy.hides = UNTIL_LOST
-    made[0].list_topics(timeout=HANG_S)
     until(lambda: _is_lost(made[0]), "the consumer has no broker")
     proxy.hides = 0
     with pytest.raises(LogError):
@@ -126,8 +162,9 @@ def test_brokers_that_were_all_fenced_for_a_moment_are_found_again(proxy: Metada
 
 
 def _is_lost(consumer: Consumer) -> bool:
+    """It has no broker to ask any more. One that is slow, or answers without brokers (`_PARTIAL`), was asked."""
     try:
         consumer.list_topics(timeout=LOOK_S)
-    except KafkaException:
-        return True
+    except KafkaException as error:
+        return error.args[0].code() in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
     return False

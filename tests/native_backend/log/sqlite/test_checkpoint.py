@@ -1,4 +1,4 @@
-"""The write-ahead log is copied into the file beside the writer, and what was committed is kept whatever happens to it."""
+"""The write-ahead log is copied into the file beside the writer; what was committed is kept, whatever happens to it."""
 
 from __future__ import annotations
 
