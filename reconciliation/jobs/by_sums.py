@@ -6,13 +6,14 @@ has to be named. Whatever else is not plain is not answered: RowsNeededError, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reconciliation.jobs.evidence import Fates
+from reconciliation.jobs.evidence import Fates, ends_of
 from reconciliation.model import run_sums, schemas
 from reconciliation.model.acts import Act
 from reconciliation.model.ranges import NO_END, Extent, Kind
@@ -23,7 +24,7 @@ from reconciliation.model.withdrawn import merged
 from reconciliation.read.catalog import Catalog
 from reconciliation.read.landing import Chain, Landed
 from reconciliation.read.standing import Mention
-from reconciliation.transforms import added, blocks, frames, tallies
+from reconciliation.transforms import added, blocks, decode, durables, frames, tallies
 from reconciliation.transforms import runs as run_transforms
 
 BLOCKS_MAX = 1_000
@@ -37,7 +38,6 @@ def check(extent: Extent, catalog: Catalog, window: Window) -> None:
         "some records could not be read": bool(extent.unread),
         "a node's topic was there before it": catalog.has_adopted,
         "the evidence does not begin at its beginning": bool(catalog.outcomes_first or catalog.journal_first),
-        "a store does not begin at its beginning": any(catalog.first_kept.values()),
     }
     for reason, holds in reasons.items():
         if holds:
@@ -52,6 +52,9 @@ class BySums:
     ) -> None:
         self.rows = rows
         self._spark, self._landed, self._chain, self._catalog, self._sums = spark, landed, chain, catalog, sums
+        self._has_trimmed = any(catalog.first_kept.values())
+        self._looked_at: DataFrame | None = None
+        self._trimmed: DataFrame | None = None
 
     def numberings(self, before: int, hidden_from: int, young: int) -> list[Numbering]:
         if hidden_from != NO_END:
@@ -82,7 +85,11 @@ class BySums:
             raise RowsNeededError("a store could not be read")
         if tables.voids is not None and added.void(self._sums, tables.voids).take(1):
             raise RowsNeededError("some ends in the journal do not count any more")
-        rows = self._few(added.doubtful_blocks(self._sums, tables.runs, nodes, tables.cells), "run", "block")
+        rows = self._few(
+            added.doubtful_blocks(self._sums, tables.runs, nodes, tables.cells, has_trimmed=self._has_trimmed),
+            "run",
+            "block",
+        )
         if not rows:
             return None
         doubtful = F.broadcast(frames.local_table(self._spark, rows, schemas.BLOCKS))
@@ -91,20 +98,48 @@ class BySums:
         return blocks.within(everything, doubtful)
 
     def event_blocks(self, tables: frames.Small, nodes: DataFrame) -> DataFrame:
-        return added.event_blocks(self._sums, nodes, tables.beginnings)
+        parts = added.event_parts(self._sums, nodes)
+        if self._has_trimmed:
+            cut = self._records_at(added.cut_places(self._sums, nodes))("events")
+            parts = parts.unionByName(durables.event_parts(decode.events(cut, nodes)))
+        return durables.event_blocks(parts, tables.beginnings)
+
+    def trimmed_blocks(self, nodes: DataFrame) -> DataFrame | None:
+        if self._has_trimmed:
+            self._trimmed = added.trimmed_blocks(self._sums, nodes).persist()
+        return self._trimmed
 
     def end_blocks(self) -> DataFrame:
         return added.end_blocks(self._sums)
 
     def events_and_ends(self, states: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         suspect = states.where(F.col("kind") == "suspect").select("store", "block")
-        wanted = suspect.unionByName(added.blocks_with_reasons(self._sums)).distinct()
-        rows = self._few(wanted, "store", "block")
+        wanted = suspect.unionByName(added.blocks_with_reasons(self._sums))
+        if self._has_trimmed:
+            wanted = wanted.unionByName(added.cut_blocks(nodes))
+        rows = self._few(wanted.distinct(), "store", "block")
         doubtful = F.broadcast(frames.local_table(self._spark, rows, schemas.PLACES))
         places = added.places_of_eids(self._sums, nodes, doubtful).unionByName(added.places_of_links(self._sums))
-        return self._accounts(places, tables, nodes)
+        if self._has_trimmed:
+            places = places.unionByName(added.places_of_publishes(self._sums, nodes, doubtful))
+        accounts = self._accounts(places, tables, nodes)
+        if not self._has_trimmed:
+            return accounts
+        self._looked_at = doubtful
+        return replace(
+            accounts,
+            claims=durables.within(accounts.claims, doubtful),
+            terminals=durables.within(accounts.terminals, doubtful),
+        )
+
+    def trimmed(self, states: DataFrame, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
+        assert self._looked_at is not None and self._trimmed is not None, "events and ends come before"
+        rows = durables.trimmed(accounts.claims, ends_of(accounts, tables), tables.durables)
+        return added.trimmed(self._trimmed, states, self._looked_at, rows)
 
     def copies(self, accounts: frames.Accounts, nodes: DataFrame) -> DataFrame:
+        if self._has_trimmed and added.has_cut_copies(self._sums, nodes):
+            raise RowsNeededError("copies were trimmed")
         return added.copies(self._sums, nodes)
 
     def differing_copies(self, accounts: frames.Accounts, stores: DataFrame) -> DataFrame:
@@ -129,6 +164,11 @@ class BySums:
 
     def _accounts(self, places: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         """From the rows of these places alone."""
+        records = frames.decoded(self._records_at(places))
+        return frames.accounts(self._spark, self._landed.extent, records, tables, nodes, self._catalog, None)
+
+    def _records_at(self, places: DataFrame) -> Callable[[Kind], DataFrame]:
+        """By kind, the records at these places."""
         spans: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for row in places.distinct().collect():
             spans.setdefault((row["topic"], row["partition"]), []).append((row["offset_first"], row["offset_last"]))
@@ -137,5 +177,4 @@ class BySums:
         def of_places(kind: Kind) -> DataFrame:
             return frames.records_at(self._spark, self._landed, self._chain, kind, stretches)
 
-        records = frames.decoded(of_places)
-        return frames.accounts(self._spark, self._landed.extent, records, tables, nodes, self._catalog, None)
+        return of_places

@@ -21,6 +21,10 @@ Fates = Mapping[tuple[int, str | None], Mapping[str, int]]
 """By (store, durable or None): fate -> events."""
 
 
+def ends_of(accounts: frames.Accounts, tables: frames.Small) -> durables.Ends:
+    return durables.Ends(accounts.terminals, tables.ranges, tables.withdrawn, tables.looked_at, tables.whole)
+
+
 class Evidence(Protocol):
     """`accounts` hold the rows that are looked at one by one: all, or those of the blocks that need it."""
 
@@ -39,10 +43,16 @@ class Evidence(Protocol):
 
     def event_blocks(self, tables: frames.Small, nodes: DataFrame) -> DataFrame: ...
 
+    def trimmed_blocks(self, nodes: DataFrame) -> DataFrame | None:
+        """See `durables.durable_blocks`."""
+
     def end_blocks(self) -> DataFrame: ...
 
     def events_and_ends(self, states: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         """`states`: see `durables.durable_blocks`."""
+
+    def trimmed(self, states: DataFrame, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
+        """As `durables.trimmed` has it, where some store has lost its beginning."""
 
     def copies(self, accounts: frames.Accounts, nodes: DataFrame) -> DataFrame: ...
 
@@ -103,13 +113,19 @@ class ByRows:
         return accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
 
     def event_blocks(self, tables: frames.Small, nodes: DataFrame) -> DataFrame:
-        return durables.event_blocks(self._all().events, tables.beginnings)
+        return durables.event_blocks(durables.event_parts(self._all().events), tables.beginnings)
+
+    def trimmed_blocks(self, nodes: DataFrame) -> DataFrame | None:
+        return None
 
     def end_blocks(self) -> DataFrame:
         return durables.end_blocks(self._all().terminals)
 
     def events_and_ends(self, states: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         return self._all()
+
+    def trimmed(self, states: DataFrame, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
+        return durables.trimmed(accounts.claims, ends_of(accounts, tables), tables.durables)
 
     def _all(self) -> frames.Accounts:
         assert self._accounts is not None, "deliveries are the first question"

@@ -52,7 +52,8 @@ def kept(spark: SparkSession, landed: Landed, chain: Chain) -> tuple[DataFrame, 
     if any(_is_divided(link, chain.prefix) for link in chain.links):
         raise RowsNeededError("the outcome records or the journal have several partitions")
     there = {(span.topic, span.partition): span.first for span in landed.extent.ranges}
-    if any(there.get((span.topic, span.partition), 0) > span.first for link in chain.links for span in link.ranges):
+    evidence = (span for link in chain.links for span in link.ranges if kind_of(chain.prefix, span.topic) in EVIDENCE)
+    if any(there.get((span.topic, span.partition), 0) > span.first for span in evidence):
         raise RowsNeededError("some records of an increment count no more")
     counting, paths, rows = list[tuple[str, str, int]](), list[str](), 0
     for link in chain.links:

@@ -14,7 +14,7 @@ from reconciliation.engine.spark import plan_for
 from reconciliation.engine.spark_settings import plans_for, plans_for_sums
 from reconciliation.jobs import by_sums, kept_sums, own_checks
 from reconciliation.jobs.by_sums import BySums
-from reconciliation.jobs.evidence import ByRows, Evidence, Fates
+from reconciliation.jobs.evidence import ByRows, Evidence, Fates, ends_of
 from reconciliation.model import schemas
 from reconciliation.model.acts import Act, evicted_below, orders
 from reconciliation.model.folder import Folder
@@ -118,7 +118,7 @@ def judge(
 def _by_sums(case: Case) -> BySums:
     chain, extent = case.landed.chain, case.landed.extent
     if chain is None:
-        raise RowsNeededError("there is no state")
+        raise RowsNeededError("it could not continue from the state")
     by_sums.check(extent, case.catalog, case.window)
     sums, rows = kept_sums.kept(case.spark, case.landed, chain)
     return BySums(case.spark, case.landed, chain, case.catalog, sums, rows)
@@ -155,15 +155,15 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
     everything = evidence.deliveries(tables, nodes, since)
     named, reused = _deliveries(spark, everything, tables, stores)
     event_blocks = evidence.event_blocks(tables, nodes).persist()
-    end_blocks = evidence.end_blocks()
-    states = durables.durable_blocks(event_blocks, end_blocks, tables.looked_at, tables.durables, reused).persist()
+    ends, gone = evidence.end_blocks(), evidence.trimmed_blocks(nodes)
+    states = durables.durable_blocks(event_blocks, ends, tables.looked_at, tables.durables, reused, gone).persist()
     accounts = evidence.events_and_ends(states, tables, nodes)
     folded = durables.fold(
-        states, accounts.events, _ends(accounts, tables), tables.durables, tables.beginnings
+        states, accounts.events, ends_of(accounts, tables), tables.durables, tables.beginnings
     ).persist()
     counts = _counts(durables.counts(event_blocks, states, folded))
     evidence.check(counts)
-    trimmed = _trimmed(accounts, tables, catalog)
+    trimmed = _trimmed(evidence, states, accounts, tables, catalog)
     copied, unlike = own_checks.copies_compared(evidence.copies(accounts, nodes), catalog, extent, prefix, stores)
     findings += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
     tell("naming what does not agree")
@@ -276,15 +276,12 @@ def _counts(counted: DataFrame) -> Fates:
     return counts
 
 
-def _trimmed(accounts: frames.Accounts, tables: frames.Small, catalog: Catalog) -> Fates:
+def _trimmed(
+    evidence: Evidence, states: DataFrame, accounts: frames.Accounts, tables: frames.Small, catalog: Catalog
+) -> Fates:
     """What lies below the stores' first kept EIDs, as far as it is known."""
-    if not any(catalog.first_kept.values()):
-        return {}
-    return _counts(durables.trimmed(accounts.claims, _ends(accounts, tables), tables.durables))
-
-
-def _ends(accounts: frames.Accounts, tables: frames.Small) -> durables.Ends:
-    return durables.Ends(accounts.terminals, tables.ranges, tables.withdrawn, tables.looked_at, tables.whole)
+    has_trimmed = any(catalog.first_kept.values())
+    return _counts(evidence.trimmed(states, accounts, tables)) if has_trimmed else {}
 
 
 def _some(spark: SparkSession, rows: DataFrame, ddl: str) -> DataFrame | None:
@@ -332,7 +329,7 @@ def _findings(
     if any(fates.get(durables.EARLY) for fates in counts.values()):
         parts.append(durables.early(folded))
     if lossy:
-        parts.append(durables.lost(accounts.claims, _ends(accounts, tables), tables.durables))
+        parts.append(durables.lost(accounts.claims, ends_of(accounts, tables), tables.durables))
     return parts
 
 

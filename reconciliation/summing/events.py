@@ -21,7 +21,7 @@ class EventSums:
 
     def __init__(self) -> None:
         columns = {"xor": "xor", "offset_first": "least", "offset_last": "most"}
-        self._events, self._event_blocks, self._held = Totals(columns), Totals(columns), Totals({"xor": "xor"})
+        self._events, self._event_blocks, self._held = Totals(columns), Totals(columns), Totals(columns)
 
     def add(self, records: pa.Table) -> None:
         """`records`: topic, partition, offset, key. Raises NotPlainError."""
@@ -38,7 +38,8 @@ class EventSums:
         values = {"xor": hashed(numbers, eids[~is_copy])} | {name: column[~is_copy] for name, column in spans.items()}
         self._events.add(labels, label_of[~is_copy], [numbers >> BITS], values)
         stores, origins = map(_numbers, _fields(texts, is_copy, (1, 2)))
-        self._held.add(places, place_of[is_copy], [], {"xor": hashed(stores, origins)})
+        of_copies = {name: column[is_copy] for name, column in spans.items()}
+        self._held.add(places, place_of[is_copy], [], {"xor": hashed(stores, origins), **of_copies})
 
     def merge(self, others: EventSums) -> None:
         self._events.merge(others._events)

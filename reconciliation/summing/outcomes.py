@@ -1,4 +1,4 @@
-"""Sums of outcome records: `runs`, `tallies`, `claims`, `edges` (`transforms.sums` says what each is)."""
+"""Sums of outcome records: `runs`, `tallies`, `claims`, `published`, `edges` (`transforms.sums` says what each is)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ class OutcomeSums:
         self._tallies: dict[Key, _Tally] = {}
         self._claims = Totals({
             "xor": "xor", "offset_first": "least", "offset_last": "most", "seq_first": "least", "seq_last": "most",
-            "places": "sum", "squares": "sum",
+            "places": "sum", "squares": "sum", "lowest": "least", "highest": "most",
+        })  # fmt: skip
+        self._published = Totals({
+            "xor": "xor", "offset_first": "least", "offset_last": "most", "lowest": "least", "highest": "most",
+            "n_distinct": "places",
         })  # fmt: skip
         self._edges = Edges()
 
@@ -51,7 +55,7 @@ class OutcomeSums:
                 raise NotPlainError
             for group in shapes.rows_of(record.get("groups")):
                 self._group(batch, offset, run, at, digest, group)
-        batch.sum_into(self._claims, self._edges)
+        batch.sum_into(self._claims, self._published, self._edges)
 
     def _group(self, batch: _Batch, offset: int, run: str, at: int, digest: str, group: Any) -> None:
         if type(group) is not dict:
@@ -78,6 +82,7 @@ class OutcomeSums:
             if there is not tally:
                 there.merge(tally)
         self._claims.merge(others._claims)
+        self._published.merge(others._published)
         self._edges.merge(others._edges)
 
     def rows(self) -> Iterator[tuple[str, Iterator[Row]]]:
@@ -85,6 +90,7 @@ class OutcomeSums:
         yield "runs", self._runs.rows("outcomes")
         yield "tallies", map(_row, self._tallies, self._tallies.values())
         yield "claims", self._claims.rows(*_CLAIM, "block")
+        yield "published", self._published.rows("run", "store", "block")
         yield "edges", self._edges.rows()
 
 
@@ -160,7 +166,7 @@ class _Batch:
         self._labels.append(self._label_of.setdefault(claim, len(self._label_of)))
         self._senders.append(sender)
 
-    def sum_into(self, claims: Totals, edges: Edges) -> None:
+    def sum_into(self, claims: Totals, published: Totals, edges: Edges) -> None:
         if not self._counts:
             return
         seqs, eids, counts, offsets, labels = (
@@ -172,5 +178,20 @@ class _Batch:
         values: dict[str, Column] = {
             "xor": hashed(seqs, eids, eids >= 0), "offset_first": of_each, "offset_last": of_each,
             "seq_first": seqs, "seq_last": seqs, "places": places, "squares": places * places,
+            "lowest": np.maximum(eids, -1), "highest": np.maximum(eids, -1),
         }  # fmt: skip
         claims.add([*self._label_of], np.repeat(labels, counts), [seqs >> BITS], values)
+        self._sum_published(published, eids, of_each, counts)
+
+    def _sum_published(self, published: Totals, eids: Column, offsets: Column, counts: Column) -> None:
+        stores: dict[Key, int] = {}
+        senders = [
+            -1 if sender is None else stores.setdefault((sender[0], sender[2]), len(stores)) for sender in self._senders
+        ]
+        store_of = np.repeat(np.array(senders, np.int64), counts)
+        chosen = (store_of >= 0) & (eids >= 0)
+        there, from_offsets = eids[chosen], offsets[chosen]
+        published.add([*stores], store_of[chosen], [there >> BITS], {
+            "xor": hashed(there), "offset_first": from_offsets, "offset_last": from_offsets, "lowest": there,
+            "highest": there, "n_distinct": there & (SIZE - 1),
+        })  # fmt: skip

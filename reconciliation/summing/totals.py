@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import add, xor
+from operator import add, or_, xor
 from typing import Any, Final
 
 import numpy as np
 
+from reconciliation.model.ranges import SIZE
 from reconciliation.summing.hashing import Column
 
 Key = tuple[Any, ...]
 Row = dict[str, Any]
 _SPARSE: Final = 16
 """Rows with the same key that follow each other, on average: with fewer, they are sorted first."""
-_WAYS: Final[Mapping[str, tuple[Callable[[Any, Any], Any], Any]]] = {
-    "sum": (add, np.add),
-    "xor": (xor, np.bitwise_xor),
-    "least": (min, np.minimum),
-    "most": (max, np.maximum),
+
+
+def _places(column: Column, starts: Column) -> list[int]:
+    """Of each run of rows, which places of a block it has, as a number with a bit for each."""
+    bits = []
+    for first, end in zip(starts, [*starts[1:], len(column)], strict=True):
+        has = np.zeros(SIZE, bool)
+        has[column[first:end]] = True
+        bits.append(int.from_bytes(np.packbits(has).tobytes(), "big"))
+    return bits
+
+
+def _by(reduce: np.ufunc) -> Callable[[Column, Column], list[int]]:
+    return lambda column, starts: reduce.reduceat(column, starts).tolist()
+
+
+_WAYS: Final[Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Column, Column], list[int]]]]] = {
+    "sum": (add, _by(np.add)),
+    "xor": (xor, _by(np.bitwise_xor)),
+    "least": (min, _by(np.minimum)),
+    "most": (max, _by(np.maximum)),
+    "places": (or_, _places),
 }
 
 
 class Totals:
-    """`columns`: by name, the way in which its numbers are put together. `count` is that of the rows."""
+    """`columns`: by name, the way in which its numbers are put together. `count` is that of the rows; `places` are
+    counted, each once."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         self._columns = {"count": "sum", **columns}
@@ -44,7 +63,7 @@ class Totals:
             rows = {name: column[order] for name, column in rows.items()}
             starts = _starts(columns)
         counts = np.diff(starts, append=len(label_of)).tolist()
-        reduced = [_WAYS[self._columns[name]][1].reduceat(column, starts).tolist() for name, column in rows.items()]
+        reduced = [_WAYS[self._columns[name]][1](column, starts) for name, column in rows.items()]
         places = zip(*(column[starts].tolist() for column in columns), strict=True)
         for (label, *rest), numbers in zip(places, zip(counts, *reduced, strict=True), strict=True):
             self.put((*labels[label], *rest), numbers)
@@ -63,8 +82,10 @@ class Totals:
 
     def rows(self, *names: str) -> Iterator[dict[str, Any]]:
         """`names`: of the parts of the key."""
+        counted = [name for name, way in self._columns.items() if way == "places"]
         for key, numbers in self._rows.items():
-            yield {**dict(zip(names, key, strict=True)), **dict(zip(self._columns, numbers, strict=True))}
+            row = dict(zip(self._columns, numbers, strict=True))
+            yield {**dict(zip(names, key, strict=True)), **row, **{name: row[name].bit_count() for name in counted}}
 
 
 def most(left: Any, right: Any) -> Any:

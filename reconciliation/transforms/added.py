@@ -11,6 +11,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model.ranges import BITS
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms import blocks, claims, durables, frames, send_order
 from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
@@ -59,14 +60,71 @@ def mentions(sums: DataFrame, begun: DataFrame | None) -> DataFrame:
 
 
 def _of_stores(sums: DataFrame, name: str, nodes: DataFrame) -> DataFrame:
-    """Of events: with the stores that were read."""
-    stores = nodes.where(F.col("standing") == "read").select("topic", "partition", "store")
-    return partials(sums, name).drop("store").join(F.broadcast(stores), ["topic", "partition"], "inner")
+    """Of events that are there: with the stores that were read. `cut`: some of them are trimmed by now."""
+    stores = nodes.where(F.col("standing") == "read").select("topic", "partition", "store", "first_kept")
+    placed = partials(sums, name).drop("store").join(F.broadcast(stores), ["topic", "partition"], "inner")
+    there = placed.where(F.col("offset_last") >= F.col("first_kept"))
+    return there.withColumn("cut", F.col("offset_first") < F.col("first_kept"))
 
 
-def event_blocks(sums: DataFrame, nodes: DataFrame, beginnings: DataFrame) -> DataFrame:
-    """As `durables.event_blocks` has them."""
-    return durables.event_blocks_of(_of_stores(sums, "event_blocks", nodes), beginnings)
+def event_parts(sums: DataFrame, nodes: DataFrame) -> DataFrame:
+    """As `durables.event_parts` has them, but for those that are cut."""
+    whole = _of_stores(sums, "event_blocks", nodes).where(~F.col("cut"))
+    return whole.select("store", "run", "block", "count", "xor", "offset_first")
+
+
+def cut_places(sums: DataFrame, nodes: DataFrame) -> DataFrame:
+    """(topic, partition, offset_first, offset_last): where the rows of those are."""
+    return _of_stores(sums, "event_blocks", nodes).where("cut").select(*_PLACE)
+
+
+def trimmed_blocks(sums: DataFrame, nodes: DataFrame) -> DataFrame:
+    """What was published below the first kept EID of a store that was read, by (store, block), blocks that are cut left
+    out. `distinct`: no EID is twice among them."""
+    ranges = F.array_sort(F.collect_list(F.struct("lowest", "highest")))
+    start = F.struct(F.lit(-1).cast("bigint").alias("highest"), F.lit(True).alias("rising"))
+    passed = F.aggregate(
+        ranges,
+        start,
+        lambda before, part: F.struct(
+            part["highest"].alias("highest"),
+            (before["rising"] & (part["lowest"] > before["highest"])).alias("rising"),
+        ),
+    )
+    return _published(sums, nodes).where(_is_gone()).groupBy("store", "block").agg(
+        F.sum("count").alias("published"), F.bit_xor("xor").alias("published_xor"),
+        (passed["rising"] & (F.sum("count") == F.sum("n_distinct"))).alias("distinct"),
+    )  # fmt: skip
+
+
+def _published(sums: DataFrame, nodes: DataFrame) -> DataFrame:
+    stores = nodes.where((F.col("standing") == "read") & (F.col("first_kept") > 0)).select("store", "first_kept")
+    return partials(sums, "published").join(F.broadcast(stores), "store", "inner")
+
+
+def _is_gone() -> Column:
+    """All of a block of EIDs lies below the first kept one."""
+    return F.shiftleft(F.col("block") + 1, BITS) <= F.col("first_kept")
+
+
+def trimmed(published: DataFrame, states: DataFrame, looked_at: DataFrame, rows: DataFrame) -> DataFrame:
+    """As `durables.trimmed` has it. `published`: see `trimmed_blocks`; `rows`: what that has of the blocks that are
+    `looked_at` event by event."""
+    ended = states.where(F.col("kind") == "gone").select(
+        "store", "block", "durable", F.lit("ended").alias("fate"), F.col("ends").alias("count")
+    )
+    publishes = published.select(
+        "store", "block", F.lit(None).cast("string").alias("durable"), F.lit("publishes").alias("fate"),
+        F.col("published").alias("count"),
+    )  # fmt: skip
+    whole = ended.unionByName(publishes).join(looked_at, ["store", "block"], "left_anti").drop("block")
+    return whole.unionByName(rows).groupBy("store", "durable", "fate").agg(F.sum("count").alias("count"))
+
+
+def cut_blocks(nodes: DataFrame) -> DataFrame:
+    """(store, block): where the first kept EID of a store is, that is not its first."""
+    trimmed = nodes.where((F.col("standing") == "read") & (F.col("first_kept") > 0))
+    return trimmed.select("store", blocks.block_of("first_kept"))
 
 
 def end_blocks(sums: DataFrame) -> DataFrame:
@@ -83,17 +141,26 @@ def void(sums: DataFrame, voids: DataFrame) -> DataFrame:
     return ends.join(F.broadcast(of_durables), ["store", "durable"], "inner").where(reached).select("store", "durable")
 
 
+def has_cut_copies(sums: DataFrame, nodes: DataFrame) -> bool:
+    return bool(_of_stores(sums, "held", nodes).where("cut").take(1))
+
+
 def copies(sums: DataFrame, nodes: DataFrame) -> DataFrame:
-    """As `copies.compared` has them."""
+    """As `copies.compared` has them, where none is cut."""
     noted = partials(sums, "copied").select("store", "count", "xor", F.lit(True).alias("noted"))
     there = _of_stores(sums, "held", nodes).select("store", "count", "xor", F.lit(False).alias("noted"))
     return of_stores(noted.unionByName(there))
 
 
-def doubtful_blocks(sums: DataFrame, runs: DataFrame, nodes: DataFrame, cells: DataFrame) -> DataFrame:
-    """(run, block): all that `blocks.suspects` would find, and those that the last `low` of their run cuts."""
+def doubtful_blocks(
+    sums: DataFrame, runs: DataFrame, nodes: DataFrame, cells: DataFrame, *, has_trimmed: bool
+) -> DataFrame:
+    """(run, block): all that `blocks.suspects` would find, and those that the last `low` of their run cuts, or the
+    first kept EID of a store."""
     answered = claims.named(frames.with_facts(partials(sums, "claims"), cells), nodes)
     parts = [_differing(answered, sums, nodes), _incomplete(answered, runs)]
+    if has_trimmed:
+        parts.append(_foreign_named(sums, nodes).where("cut").select("run", "block"))
     return reduce(DataFrame.unionByName, parts).distinct()
 
 
@@ -126,9 +193,11 @@ def _foreign_named(sums: DataFrame, nodes: DataFrame) -> DataFrame:
 
 
 def _incomplete(answered: DataFrame, runs: DataFrame) -> DataFrame:
-    """Blocks below a run's `low` that have not one claim of each seq, blocks that it cuts, and unknown answers."""
+    """Blocks below a run's `low` that have not one claim of each seq, blocks that it cuts, or a store's first kept EID,
+    and unknown answers."""
     columns = ("count", "places", "squares", "seq_first", "seq_last")
-    claimed = answered.select("run", "block", *columns, F.col("what").endswith("unknown").alias("unknown"))
+    unknown = F.col("what").endswith("unknown") | F.col("cut")
+    claimed = answered.select("run", "block", *columns, unknown.alias("unknown"))
     due = blocks.expected(runs).select("run", blocks.block_of("seq"))
     rows = claimed.unionByName(due, allowMissingColumns=True)
     rows = rows.join(F.broadcast(runs.select("run", "low", "base")), "run", "left")
@@ -158,6 +227,12 @@ def places_of_eids(sums: DataFrame, nodes: DataFrame, doubtful: DataFrame) -> Da
     columns = ("store", "block", *_PLACE)
     rows = partials(sums, "end_blocks").select(*columns)
     rows = rows.unionByName(_of_stores(sums, "event_blocks", nodes).select(*columns))
+    return rows.join(doubtful, ["store", "block"], "left_semi").select(*_PLACE)
+
+
+def places_of_publishes(sums: DataFrame, nodes: DataFrame, doubtful: DataFrame) -> DataFrame:
+    """The same, of what was published in stores that were trimmed."""
+    rows = _published(sums, nodes).select("store", "block", *_PLACE)
     return rows.join(doubtful, ["store", "block"], "left_semi").select(*_PLACE)
 
 

@@ -54,12 +54,16 @@ def claims(deliveries: DataFrame, nodes: DataFrame, hidden: DataFrame | None) ->
 
 
 def named(sums: DataFrame, nodes: DataFrame) -> DataFrame:
-    """Partial aggregates of claims on stores of which nothing was trimmed or hidden, with `what` and `durable` as the
-    claims themselves have them."""
+    """Partial aggregates of claims on stores of which nothing is hidden, with `what` and `durable` as the claims
+    themselves have them. `cut`: some of them are trimmed by now, and some are not; `what` is that of the highest."""
     known = nodes.select("store", "standing", "first_kept", "kind")
     placed = sums.join(F.broadcast(known), "store", "left")
-    unhidden = placed.withColumns({"hidden": F.lit(False), "eid": F.lit(None).cast("bigint")})
-    return unhidden.withColumns({"what": _claim(), "durable": _durable()})
+    highest = F.when(F.col("highest") >= 0, F.col("highest"))
+    unhidden = placed.withColumns({"hidden": F.lit(False), "eid": highest})
+    what = unhidden.withColumns({"what": _claim(), "durable": _durable()})
+    below = (F.col("lowest") < F.col("first_kept")) & (F.col("lowest") >= 0)
+    divided = F.when(F.col("what") == "trimmed", F.col("lowest") < 0).when(F.col("what") == "stored", below)
+    return what.withColumn("cut", F.coalesce(divided, F.lit(False)))
 
 
 def _claim() -> Column:

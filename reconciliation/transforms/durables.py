@@ -47,16 +47,21 @@ def blocks_of(rows: DataFrame) -> DataFrame:
     return rows.select("store", block_of("eid")).distinct()
 
 
-def event_blocks(events: DataFrame, beginnings: DataFrame) -> DataFrame:
-    """By (store, block). `beginnings`: where in the journal each run began."""
-    parts = events.groupBy("store", "run", block_of("eid")).agg(
+def within(rows: DataFrame, places: DataFrame) -> DataFrame:
+    """Only those whose EID is in one of these blocks. `places`: store, block."""
+    return rows.withColumn("block", block_of("eid")).join(places, ["store", "block"], "left_semi").drop("block")
+
+
+def event_parts(events: DataFrame) -> DataFrame:
+    """Of a block what one run stored, from EID `offset_first` on."""
+    return events.groupBy("store", "run", block_of("eid")).agg(
         F.count("*").alias("count"), F.bit_xor(F.xxhash64("eid")).alias("xor"), F.min("eid").alias("offset_first")
     )
-    return event_blocks_of(parts, beginnings)
 
 
-def event_blocks_of(parts: DataFrame, beginnings: DataFrame) -> DataFrame:
-    """`parts`: of a block what one run stored, from EID `offset_first` on. `stored_by`: each of them."""
+def event_blocks(parts: DataFrame, beginnings: DataFrame) -> DataFrame:
+    """By (store, block). `parts`: see `event_parts`; `beginnings`: where in the journal each run began; `stored_by`:
+    each of the parts."""
     begun = parts.join(F.broadcast(beginnings), "run", "left")
     return begun.groupBy("store", "block").agg(
         F.sum("count").alias("events"),
@@ -94,14 +99,17 @@ def durable_blocks(
     looked_at: DataFrame | None,
     durables: DataFrame,
     reused: DataFrame | None = None,
+    trimmed: DataFrame | None = None,
 ) -> DataFrame:
-    """One row per (store, durable, block) with a `kind`: ended, untouched or suspect. `looked_at`: see `Ends`.
-    `reused`: blocks with an EID that an answer named for another event."""
-    entitled = event_blocks.join(F.broadcast(durables), "store", "inner").where(_reaches_start())
+    """One row per (store, durable, block) with a `kind`: ended, untouched, gone (all of it is trimmed, and has ended)
+    or suspect. `looked_at`: see `Ends`. `reused`: blocks with an EID that an answer named for another event.
+    `trimmed`: what was published below the first kept EID, by (store, block); None: it is looked at event by event."""
+    stored = _with_trimmed(event_blocks, trimmed)
+    entitled = stored.join(F.broadcast(durables), "store", "inner").where(_reaches_start())
     ends = end_blocks
     known = ends.join(F.broadcast(durables.select("store", "durable", "start", "mark")), ["store", "durable"], "inner")
     known = known.where(_reaches_start())
-    both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor", "stored_by").join(
+    both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor", "stored_by", *_TRIMMED).join(
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
     )
     whole = both.withColumns({"start": F.coalesce("start", "s"), "mark": F.coalesce("mark", "m")}).drop("s", "m")
@@ -121,6 +129,16 @@ def durable_blocks(
     return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", *WAYS.values()])
 
 
+_TRIMMED = ("published", "published_xor", "distinct")
+
+
+def _with_trimmed(event_blocks: DataFrame, trimmed: DataFrame | None) -> DataFrame:
+    if trimmed is not None:
+        return event_blocks.join(trimmed, ["store", "block"], "full_outer")
+    nothing = F.lit(None).cast("bigint")
+    return event_blocks.withColumns({"published": nothing, "published_xor": nothing, "distinct": F.lit(False)})
+
+
 def _reaches_start() -> Column:
     """What lies below its start is nothing that a durable is entitled to, whether it has ended it or not."""
     return F.shiftleft(F.col("block") + 1, BITS) > F.col("start")
@@ -132,9 +150,12 @@ def _kind() -> Column:
     ended = (F.col("events") == F.col("ends")) & (F.col("events_xor") == F.col("ends_xor"))
     early = F.coalesce(_may_be_early(), F.lit(False)) | F.coalesce("reused", F.lit(False))
     untouched = F.col("ends").isNull() & (first >= F.col("mark")) & ~F.coalesce("commanded", F.lit(False))
+    all_ended = (F.col("published") == F.col("ends")) & (F.col("published_xor") == F.col("ends_xor"))
+    gone = F.col("events").isNull() & all_ended & F.col("distinct") & ~F.coalesce("reused", F.lit(False))
     return (
         F.when(from_start & ended & ~early, F.lit("ended"))
-        .when(from_start & untouched, F.lit("untouched"))
+        .when(from_start & gone, F.lit("gone"))
+        .when(from_start & untouched & F.col("published").isNull(), F.lit("untouched"))
         .otherwise(F.lit("suspect"))
     )
 
@@ -192,7 +213,7 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
             F.size(F.collect_set(F.when(F.col("event") == 0, which_end()))).alias("ends"),
         )
     )
-    placed = merged.join(F.broadcast(durables.drop("node")), ["store", "durable"], "inner")
+    placed = merged.join(F.broadcast(durables), ["store", "durable"], "inner")
     begun = placed.join(F.broadcast(beginnings), F.col("of.run") == beginnings["run"], "left").drop(beginnings["run"])
     known = _with_ranges(begun, ended_by).withColumn("fate", _fate())
     by_snapshot = F.col("first").isNotNull() & F.col("op").isNull() & (F.col("fate") == "acknowledge")
@@ -300,7 +321,7 @@ def again(folded: DataFrame) -> DataFrame:
     again. Of others: `given_again`."""
     count, offset = (F.col(name).cast("string") for name in ("ends", "end.offset"))
     times = F.concat(F.lit("ended "), count, F.lit(" times in the journal, the last time at offset "), offset)
-    return findings(folded.where(F.col(AGAIN)), "A4", times, node="of.node", at="of.at", run="end.run", seq="end.seq")
+    return findings(folded.where(F.col(AGAIN)), "A4", times, at="of.at", run="end.run", seq="end.seq")
 
 
 def unknown(folded: DataFrame) -> DataFrame:

@@ -33,6 +33,7 @@ def of_link(outcomes: DataFrame, journal: DataFrame, events: DataFrame, prefix: 
         "runs": runs.partial(outcomes, "outcomes"),
         "tallies": tallies.tallies(groups, BEGINNING, END),
         "claims": _claims(groups),
+        "published": _published(groups),
         "edges": send_order.edges(groups).withColumnRenamed("link", "sender"),
     }
     of_journal = {
@@ -71,12 +72,25 @@ def _count(*hashed: str) -> list[Column]:
 
 
 def _claims(groups: DataFrame) -> DataFrame:
-    """Deliveries by their block of seqs and by all that decides what they claim."""
+    """Deliveries by their block of seqs and by all that decides what they claim. `lowest`: of the EIDs; -1: some have
+    none."""
+    eid = F.coalesce("eid", F.lit(-1))
     place = F.col("seq").bitwiseAND(SIZE - 1)
     keys = ("run", "store", "durable", "direction", "answer", "operation", "digest", "table", "cell")
     return decode.deliveries(groups).groupBy(*keys, block_of("seq")).agg(
         *_count("seq", "eid"), *_offsets(), F.min("seq").alias("seq_first"), F.max("seq").alias("seq_last"),
         F.sum(place).alias("places"), F.sum(place * place).alias("squares"),
+        F.min(eid).alias("lowest"), F.max(eid).alias("highest"),
+    )  # fmt: skip
+
+
+def _published(groups: DataFrame) -> DataFrame:
+    """What was answered stored, by block of EIDs: it stands for events that the store has no more."""
+    stored = groups.where((F.col("direction") == "publish") & (F.col("answer") == "stored"))
+    named = decode.deliveries(stored).where(F.col("eid").isNotNull())
+    return named.groupBy("run", "store", block_of("eid")).agg(
+        *_count("eid"), *_offsets(), F.min("eid").alias("lowest"), F.max("eid").alias("highest"),
+        F.count_distinct("eid").alias("n_distinct"),
     )  # fmt: skip
 
 
@@ -123,4 +137,4 @@ def _event_blocks(named: DataFrame) -> DataFrame:
 
 def _held(named: DataFrame) -> DataFrame:
     """Copies that are there."""
-    return named.where("copy").groupBy("topic", "partition").agg(*_count("from_store", "from_eid"))
+    return named.where("copy").groupBy("topic", "partition").agg(*_count("from_store", "from_eid"), *_offsets("eid"))

@@ -161,8 +161,8 @@ class History:
 
     def _trim(self) -> None:
         """What was ended before all that is left."""
-        node = self.orders
-        if self.left[node.name] and self.rng.random() < 0.3:
+        node = self._node()
+        if self.left[node.name] and self.rng.random() < 0.6:
             self.world.log.control.trim(node.topic, 0, min(sent.eid for sent in self.left[node.name]))
 
     def _project(self) -> None:
@@ -176,7 +176,7 @@ class History:
         step = self.rng.choice([
             self._told_and_not_there, self._not_noted, self._not_told, self._twice, self._foreign, self._ended_again,
             self._given_back, self._another_outcome, self._out_of_order, self._refused_and_there, self._passed_over,
-            self._swapped, self._no_letter,
+            self._swapped, self._no_letter, self._trimmed_too_far,
         ])  # fmt: skip
         self.planted.append(step.__name__)
         step()
@@ -258,6 +258,14 @@ class History:
             durable = self._durable(node) or "queue"
             self.run.journal(node, durable, "acknowledge", eids, seqs, False, "disposition")
             self._end(node, some)
+
+    def _trimmed_too_far(self) -> None:
+        """Some of what is left goes, too."""
+        node = self._node()
+        if self.shortens and (left := self.left[node.name]):
+            first = self.rng.choice(left).eid
+            self.world.log.control.trim(node.topic, 0, first)
+            self.left[node.name] = [sent for sent in left if sent.eid >= first]
 
     def _no_letter(self) -> None:
         """Kept in another node, says the journal, and there it is not; or it is there twice."""

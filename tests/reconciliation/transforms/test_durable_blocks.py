@@ -39,7 +39,7 @@ def test_a_block_that_two_runs_stored(
     events = local_table(session, [*FIRST, *SECOND], STORED)
     of_queue = local_table(session, [(1, "orders", "queue", 0, 0, 0, 0)], schemas.DURABLES)
     states = durables.durable_blocks(
-        durables.event_blocks(events, local_table(session, BEGINNINGS, schemas.BEGINNINGS)),
+        durables.event_blocks(durables.event_parts(events), local_table(session, BEGINNINGS, schemas.BEGINNINGS)),
         durables.end_blocks(local_table(session, ends, ENDED)),
         None,
         of_queue,
