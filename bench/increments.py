@@ -174,7 +174,7 @@ class Realm:
     def reconciled(self, out: str, state: str = "", *, sums: bool = False) -> dict[str, float | str]:
         """Seconds, processor seconds, the verdict, and how it was judged."""
         more = ["--state", str(self.directory / state)] if state else []
-        more += ["--sums"] if sums else []
+        more += ["--sums" if sums else "--no-sums"] if state else []
         done = Reconciliation(self.directory, out, *more)
         steps = [line for line in done.lines if " of 6  " in line or line.endswith("done")]
         sys.stderr.write("\n".join([out, *steps, ""]))

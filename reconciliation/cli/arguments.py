@@ -37,8 +37,8 @@ def _problem(arguments: argparse.Namespace) -> str:
         return "--ledgers does not go with --every: all messages are read for it"
     if arguments.every is not None and arguments.state is None:
         return "--every wants --state DIR: each reconciliation continues from the one before"
-    if arguments.sums and arguments.state is None:
-        return "--sums wants --state DIR: the increments are kept there"
+    if arguments.sums is not None and arguments.state is None:
+        return "--sums and --no-sums want --state DIR: the increments are kept there"
     return "--listen goes with --every" if arguments.listen is not None and arguments.every is None else ""
 
 
@@ -76,8 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--sums",
-        action="store_true",
-        help="a trial: judge by the sums that each increment keeps, where they can tell; wants --state",
+        action=argparse.BooleanOptionalAction,
+        help="with --state: judge by the sums that each increment keeps, where they can tell; --no-sums: by all rows",
     )
     parser.add_argument(
         "--ledgers",

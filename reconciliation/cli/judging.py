@@ -35,6 +35,8 @@ from reconciliation.report.result import Result, result_of
 STEPS = 6
 """Landing, four of `reconciliation.jobs.reconcile.judge`, and the report."""
 _MAKING = "making"
+ROWS_NEEDED = "rows-needed.txt"
+"""In the directory of a state: why the last reconciliation could not be judged by sums."""
 _MESSAGES = "messages"
 
 
@@ -92,7 +94,8 @@ def judged(task: Task, extent: Extent, earlier: Earlier, now_us: int, progress: 
         judgement = judge(task.session, landed, task.realm, task.window, making, progress.begin, now_us, task.sums)
     finally:
         increment.check()  # before all that Spark says of records that were removed meanwhile
-    if task.sums:
+    if task.sums and task.state is not None:
+        _note(task.state, judgement.by_rows)
         landed = replace(landed, said=f"{landed.said} {_words_of_sums(judgement.by_rows)}")
     compared = None if task.ledgers is None else _compared(task, task.ledgers, landed, judgement, now_us, progress)
     progress.begin("writing the report")
@@ -132,6 +135,13 @@ def _compared(
         task.directory.remove(_MESSAGES)
     judgement.findings += findings
     return compared
+
+
+def _note(state: Folder, why_not: str) -> None:
+    if why_not:
+        state.write(ROWS_NEEDED, why_not.encode())
+    elif ROWS_NEEDED in state.names():
+        state.remove(ROWS_NEEDED)
 
 
 def _words_of_sums(why_not: str) -> str:

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from reconciliation.cli import history
 from reconciliation.cli.acknowledge import acknowledge, read_acknowledged
 from reconciliation.cli.arguments import parsed, window_of
-from reconciliation.cli.judging import ALONE, Earlier, Task, judged
+from reconciliation.cli.judging import ALONE, ROWS_NEEDED, Earlier, Task, judged
 from reconciliation.cli.listening import listening
 from reconciliation.cli.places import folder, history_of, scratch_of
 from reconciliation.cli.progress import Progress, SparkWork
@@ -34,6 +34,7 @@ from reconciliation.model.errors import SetupError, SourceError
 from reconciliation.model.folder import LocalFolder, named
 from reconciliation.model.ranges import Extent
 from reconciliation.model.settings import Realm, SettingsError, load_realm
+from reconciliation.model.window import Window
 from reconciliation.read import landing
 from reconciliation.report import latest, summary
 from reconciliation.report.latest import Latest
@@ -61,15 +62,17 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
         if arguments.ledgers is not None and isinstance(noted := named(arguments.ledgers), Path):
             lines.check(LocalFolder(noted))
         extent = landing.extent_of(realm)
+        sums = _by_sums(arguments, window)
+        few = sums and not _needed_rows(arguments.state)
         with scratch_of(place) as scratch:
-            session = spark.start(scratch, offsets=extent.offsets, jars=jars, options=options, of_sums=arguments.sums)
+            session = spark.start(scratch, offsets=extent.offsets, jars=jars, options=options, of_sums=few)
             try:
                 directory = folder(place, session, scratch)
                 state = None if arguments.state is None else folder(named(arguments.state), session, scratch)
                 records = history_of(arguments, session, scratch)
                 repeated = arguments.every is not None
                 ledgers = None if arguments.ledgers is None else folder(named(arguments.ledgers), session, scratch)
-                task = Task(session, realm, window, directory, state, repeated, arguments.sums, ledgers)
+                task = Task(session, realm, window, directory, state, repeated, sums, ledgers)
                 if repeated:
                     return _go_on(
                         task, arguments, lambda: Earlier(records, True, read_acknowledged(file, directory)), out
@@ -83,6 +86,17 @@ def main(argv: Sequence[str], out: TextIO = sys.stdout) -> int:
     except (PySparkException, Py4JError) as error:
         sys.stderr.write(f"reconcile: Spark failed: {error}\n")
     return COULD_NOT_RUN
+
+
+def _by_sums(arguments: argparse.Namespace, window: Window) -> bool:
+    """Where nothing is said of sums: they tell of all the time, and a state keeps them."""
+    return arguments.state is not None and window == Window() if arguments.sums is None else bool(arguments.sums)
+
+
+def _needed_rows(state: str) -> bool:
+    """The reconciliation before had to read all rows: this one may have to. Not known of a state at a URI."""
+    place = named(state)
+    return isinstance(place, Path) and LocalFolder(place).read(ROWS_NEEDED) is not None
 
 
 def _go_on(task: Task, arguments: argparse.Namespace, earlier: Callable[[], Earlier], out: TextIO) -> int:

@@ -41,7 +41,7 @@ def first_and_last(spark: SparkSession, landed: Folder) -> dict[Partition, Seen]
     if not names:
         return {}
     if isinstance(landed, LocalFolder):
-        with suppress(pa.ArrowException, OSError):
+        with suppress(pa.ArrowException, OSError, KeyError):  # the last one: a column is missing
             return _of_files([file for name in names for file in (landed.path / name).glob("*.parquet")])
     return by_spark(spark, landed, [landed / name for name in names])
 

@@ -12,6 +12,8 @@ import pytest
 
 from native_backend.log.open import open_embedded
 from reconciliation.cli import main as commands
+from reconciliation.cli.judging import ROWS_NEEDED
+from reconciliation.model.errors import SetupError
 
 
 def run(config: str, directory: Path, *more: str) -> int:
@@ -50,6 +52,47 @@ def test_a_folder_without_ledgers(tmp_path: Path, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit, match="2"):
         run("", tmp_path, *ledgers, "--every", "60", "--state", str(tmp_path))
     assert "--ledgers does not go with --every" in capsys.readouterr().err
+
+
+PART = ("--from", "2026-01-01", "--to", "2026-01-02")
+
+
+@pytest.mark.parametrize(
+    ("words", "noted", "few"),
+    [
+        ((), False, False),
+        (("--state",), False, True),
+        (("--state", "--no-sums"), False, False),
+        (("--state", *PART), False, False),
+        (("--state", "--sums", *PART), False, True),
+        (("--state",), True, False),
+        (("--state", "--sums"), True, False),
+    ],
+)
+def test_with_a_state_spark_starts_for_sums_unless_they_could_not_tell_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], noted: bool, few: bool
+) -> None:
+    def start(*_: object, of_sums: bool, **__: object) -> None:
+        started.append(of_sums)
+        raise SetupError("no Spark here")
+
+    started = list[bool]()
+    monkeypatch.setattr("reconciliation.engine.spark.start", start)
+    open_embedded(tmp_path / "realm").close()
+    state = tmp_path / "state"
+    state.mkdir()
+    if noted:
+        (state / ROWS_NEEDED).write_text("there is no source of this auditor here")
+    more = [part for word in words for part in ((word, str(state)) if word == "--state" else (word,))]
+    assert run("realm: {kind: embedded, path: realm}\n", tmp_path, *more) == 2
+    assert started == [few]
+
+
+def test_sums_without_a_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("--sums", "--no-sums"):
+        with pytest.raises(SystemExit, match="2"):
+            run("", tmp_path, word)
+        assert "want --state DIR: the increments are kept there" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

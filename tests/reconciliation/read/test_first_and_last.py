@@ -15,6 +15,8 @@ from pyspark.sql import functions as F
 from reconciliation.model.folder import LocalFolder
 from reconciliation.model.row_hash import row_hash
 from reconciliation.model.schemas import RECORD
+from reconciliation.model.state import Seen
+from reconciliation.read import first_and_last as module
 from reconciliation.read.first_and_last import by_spark, first_and_last
 
 Row = dict[str, Any]
@@ -72,6 +74,23 @@ def test_another_record_in_its_place_is_seen(tmp_path: Path, session: SparkSessi
     after = first_and_last(session, folder)
     assert {place for place in before if before[place] != after[place]} == {("um.outcomes", 0)}
     assert before["um.outcomes", 0].first_mark == after["um.outcomes", 0].first_mark
+
+
+@pytest.mark.parametrize("damage", ["cut", "of another shape", "gone within a page"])
+def test_a_file_that_is_damaged_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    folder, of_spark = LocalFolder(tmp_path / "link=1"), {("um.outcomes", 0): Seen(1, 2, 3, 4)}
+    write(folder, random.Random(5))
+    file = (folder / "kind=outcomes").path / "part-1.parquet"
+    octets = file.read_bytes()
+    if damage == "cut":
+        file.write_bytes(octets[:-9])
+    elif damage == "of another shape":
+        pq.write_table(pa.table({"offset": [1]}), file)
+    else:
+        file.write_bytes(octets[:4] + bytes(len(octets) // 2) + octets[4 + len(octets) // 2 :])
+    monkeypatch.setattr(module, "by_spark", lambda *_: of_spark)
+    session: Any = None
+    assert first_and_last(session, folder) == of_spark
 
 
 def test_without_records_there_are_none(tmp_path: Path, session: SparkSession) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import Properties
 from reconciliation import transforms
+from reconciliation.cli.judging import ROWS_NEEDED
 from reconciliation.jobs import kept_sums
 from reconciliation.model.window import Window
 from reconciliation.read import merging
@@ -55,7 +56,9 @@ def test_where_sums_cannot_tell_the_rows_do(days: Days, reconcile: Reconcile) ->
     days.add(1)
     part = days.judged(sums=True, window=Window(since=START_US))
     assert f"{BY_ROWS}only a part of the time is asked for." in part.text
+    assert (days.state / ROWS_NEEDED).read_text() == "only a part of the time is asked for"
     assert said(days.judged(sums=True)) == said(reconcile(days.realm))
+    assert not (days.state / ROWS_NEEDED).exists(), "the next one starts for few rows again"
 
 
 def test_sums_that_a_link_has_not_are_made_of_its_records(
