@@ -106,6 +106,7 @@ LONG: dict[str, str] = {
     r"reconciliation/ledgers/test_checks\.py::test_(each_lie|what_|lines_)": "test_all_lies_at_once",
     r"reconciliation/mutants/test_mutants\.py::.*\[(?!embedded-basic)": "this; ledgers/test_checks.py",
     r"reconciliation/read/test_sums_at_random\.py": "tests/reconciliation/read/test_sums.py",
+    r"reconciliation/read/test_sums_of_trimmed\.py::test_trimmed_stores": "test_a_store_that_lost; test_by_columns.py",
     r"reconciliation/read/test_sums\.py::test_(days|where|what_was|a_r|what_is.*_of_no)": "test_what_is_wrong",
     r"reconciliation/read/test_sums\.py::test_sums_that": "the other tests of the file",
     r"reconciliation/read/test_vanished\.py": "variants/test_variants.py: another topic of that name",

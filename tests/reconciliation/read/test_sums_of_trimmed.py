@@ -122,7 +122,6 @@ def test_a_store_that_lost_its_first_events_is_judged_by_sums(days: Days, reconc
     assert said(result) == said(reconcile(days.realm))
 
 
-@pytest.mark.long
 def test_trimmed_stores_are_judged_by_sums(
     days: Days, session: SparkSession, reconcile: Reconcile, read: list[tuple[str, int, int]]
 ) -> None:
