@@ -118,15 +118,15 @@ class RangeReader:
         return self._retries.call(ask, code_of, deadline - time.monotonic())
 
     def _may_be_there(self, consumer: Consumer, topic: str, deadline: float) -> bool:
-        if time.monotonic() - self._made.get(topic, float("-inf")) < PROPAGATION_S:
-            return True
+        """To ask the cluster is what makes the consumer forget that it missed a partition."""
         try:
             metadata = consumer.list_topics(topic, max(deadline - time.monotonic(), 0.1)).topics.get(topic)
         except KafkaException as error:
             if error.args[0].code() != KafkaError._PARTIAL:
                 raise  # the consumer reaches no broker: `_taken` replaces it
             return True  # an answer without brokers
-        return metadata is not None and metadata.error is None
+        is_new = time.monotonic() - self._made.get(topic, float("-inf")) < PROPAGATION_S
+        return is_new or (metadata is not None and metadata.error is None)
 
     def _raise_refusal(self, consumer: Consumer) -> None:
         """Where the login is refused, do not wait for the deadline."""

@@ -93,17 +93,20 @@ def test_a_consumer_whose_login_is_refused_is_closed() -> None:
 
 
 class _Late(_Consumer):
-    """Its leader knows the topic when it was asked `times` times; the other brokers do, or not (`is_listed`)."""
+    """Its leader knows the topic when it was asked `times` times; the other brokers do, or not (`is_listed`). Like the
+    real one it remembers what it missed, until it asks for the topic."""
 
     def __init__(self, code: int, times: int, *, is_listed: bool) -> None:
         super().__init__(code)
-        self.times, self.is_listed = times, is_listed
+        self.times, self.is_listed, self.remembers = times, is_listed, False
 
     def list_topics(self, topic: str = "", *_: Any, **__: Any) -> Any:
+        self.remembers = False
         return SimpleNamespace(topics={topic: SimpleNamespace(error=None)} if self.is_listed else {})
 
     def get_watermark_offsets(self, *_: Any) -> tuple[int, int]:
-        self.times -= 1
+        self.times -= not self.remembers
+        self.remembers = True
         self.code = self.code if self.times >= 0 else None
         return super().get_watermark_offsets()
 
