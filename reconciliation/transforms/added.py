@@ -68,14 +68,20 @@ def _of_stores(sums: DataFrame, name: str, nodes: DataFrame) -> DataFrame:
 
 
 def event_parts(sums: DataFrame, nodes: DataFrame) -> DataFrame:
-    """As `durables.event_parts` has them, but for those that are cut."""
-    whole = _of_stores(sums, "event_blocks", nodes).where(~F.col("cut"))
+    """As `durables.event_parts` has them, but for the blocks that are cut."""
+    whole = _of_stores(sums, "event_blocks", nodes).where(~_is_cut())
     return whole.select("store", "run", "block", "count", "xor", "offset_first")
 
 
 def cut_places(sums: DataFrame, nodes: DataFrame) -> DataFrame:
-    """(topic, partition, offset_first, offset_last): where the rows of those are."""
-    return _of_stores(sums, "event_blocks", nodes).where("cut").select(*_PLACE)
+    """(topic, partition, offset_first, offset_last): where the rows of those are. All of such a block is read: what one
+    run stored there may reach over what another one did."""
+    return _of_stores(sums, "event_blocks", nodes).where(_is_cut()).select(*_PLACE)
+
+
+def _is_cut() -> Column:
+    """A block of EIDs has the first kept one, which is not the first of the store."""
+    return (F.col("first_kept") > 0) & (F.col("block") == F.shiftright("first_kept", BITS))
 
 
 def trimmed_blocks(sums: DataFrame, nodes: DataFrame) -> DataFrame:

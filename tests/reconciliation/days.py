@@ -15,6 +15,9 @@ from reconciliation.read import increments, landing
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.world import START_US, GatewayRun, World
 
+BY_SUMS = "Judged from the sums of its increments."
+BY_ROWS = "Judged from all rows, not from sums: "
+
 
 def said(result: Result) -> tuple[bytes, list[dict[str, Any]], int]:
     """All that a reconciliation leaves, but for the line that says how it came to it: octets of the manifest, rows."""

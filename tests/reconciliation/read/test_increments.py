@@ -75,11 +75,6 @@ def test_increments_find_what_one_run_finds(
     assert said(continued) == said(reconcile(place.realm)), f"cut behind the writes {sorted(chosen)}"
 
 
-@pytest.fixture
-def days(tmp_path: Path, reconcile: Reconcile, session: SparkSession) -> Days:
-    return Days(tmp_path, reconcile, session)
-
-
 def test_evidence_trimmed_below_what_was_judged_stays_in_the_books(days: Days) -> None:
     days.add(2)
     days.judged()

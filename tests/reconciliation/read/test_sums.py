@@ -20,17 +20,9 @@ from reconciliation.transforms.copies import LATE_US
 from tests.reconciliation import odd_realm, planting
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.cut_world import cut_world
-from tests.reconciliation.days import Days, said
+from tests.reconciliation.days import BY_ROWS, BY_SUMS, Days, said
 from tests.reconciliation.realms import made
 from tests.reconciliation.world import START_US, GatewayRun, Sent, World
-
-BY_SUMS = "Judged from the sums of its increments."
-BY_ROWS = "Judged from all rows, not from sums: "
-
-
-@pytest.fixture
-def days(tmp_path: Path, reconcile: Reconcile, session: SparkSession) -> Days:
-    return Days(tmp_path, reconcile, session)
 
 
 def test_days_in_a_row_are_judged_by_sums(days: Days, reconcile: Reconcile) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,19 +15,13 @@ from reconciliation.jobs import kept_sums
 from reconciliation.model.ranges import SIZE
 from reconciliation.transforms import frames
 from tests.reconciliation.conftest import Reconcile, Result
-from tests.reconciliation.days import Days, said
+from tests.reconciliation.days import BY_SUMS, Days, day, said
 from tests.reconciliation.world import GatewayRun, Sent, World
 
-BY_SUMS = "Judged from the sums of its increments."
 COUNT = SIZE + 500
 KEPT = SIZE + 100
 """So many of them are trimmed: one block, and a part of the next."""
 Plant = Callable[[World, GatewayRun, Node, list[Sent]], object]
-
-
-@pytest.fixture
-def days(tmp_path: Path, reconcile: Reconcile, session: SparkSession) -> Days:
-    return Days(tmp_path, reconcile, session)
 
 
 def _end_all(_: World, run: GatewayRun, node: Node, sent: list[Sent]) -> None:
@@ -112,13 +105,33 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     return stretches
 
 
-def test_a_store_that_lost_its_first_events_is_judged_by_sums(days: Days, reconcile: Reconcile) -> None:
-    days.add(2)
-    days.landed().keep()
-    days.add(1)
+def _between_strangers(world: World, run: GatewayRun, orders: Node) -> None:
+    """Events of no run on both sides: what they reach over is of several runs."""
+    world.append(orders.topic, [b"not ours"], [b"x"])
+    day(world, run, orders)
+
+
+def _keep_sums(days: Days, session: SparkSession) -> None:
+    """Of what is there now: nothing of it is trimmed yet."""
+    increment = days.landed()
+    assert increment.landed.chain is not None
+    kept_sums.kept(session, increment.landed, increment.landed.chain)
+    increment.keep()
+
+
+def test_a_store_that_lost_its_first_events_is_judged_by_sums(
+    days: Days, session: SparkSession, reconcile: Reconcile
+) -> None:
+    days.add(3, _between_strangers)
+    _keep_sums(days, session)
+    days.add(1, _between_strangers)
+    days.trim(days.topic, 4)
+    result = days.judged(sums=True)
+    assert BY_SUMS in result.text and result.classes() == {"P3": 3}, "three strangers are left"
+    assert said(result) == said(reconcile(days.realm))
     days.trim(days.topic, 6)
     result = days.judged(sums=True)
-    assert BY_SUMS in result.text and result.classes() == {"S1": 1}, "the one that was left"
+    assert BY_SUMS in result.text and result.classes() == {"S1": 1, "P3": 3}, "one was left that is gone"
     assert said(result) == said(reconcile(days.realm))
 
 
@@ -127,10 +140,7 @@ def test_trimmed_stores_are_judged_by_sums(
 ) -> None:
     made = dict[str, Made]()
     days.add(1, lambda world, run, _: _fill(made, world, run))
-    first = days.landed()
-    assert first.landed.chain is not None
-    kept_sums.kept(session, first.landed, first.landed.chain)
-    first.keep()
+    _keep_sums(days, session)
     days.add(1)
     for there in made.values():
         days.trim(there.node.topic, there.sent[KEPT].eid)
