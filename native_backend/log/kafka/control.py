@@ -48,6 +48,10 @@ class KafkaControl(AdminCalls):
         self._ranges.expect(topic.name for topic in topics)
         return topics
 
+    def delete_topics(self, names: Sequence[str], deadline_s: float = 10.0) -> None:
+        self._ranges.forget(names)
+        super().delete_topics(names, deadline_s)
+
     def bounds(self, topic: str, partition: int, deadline_s: float = 10.0) -> tuple[int, int]:
         return self._ranges.bounds(topic, partition, deadline_s)
 

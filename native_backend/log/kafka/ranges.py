@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -44,6 +44,10 @@ class RangeReader:
         now_s = time.monotonic()
         recent = {topic: at_s for topic, at_s in self._made.items() if now_s - at_s < PROPAGATION_S}
         self._made = {**recent, **dict.fromkeys(topics, now_s)}
+
+    def forget(self, topics: Collection[str]) -> None:
+        """They are deleted now: what a broker says of them is true."""
+        self._made = {topic: at_s for topic, at_s in self._made.items() if topic not in topics}
 
     def bounds(self, topic: str, partition: int, deadline_s: float) -> tuple[int, int]:
         """Of a read-committed consumer, the high watermark is the last stable offset."""

@@ -113,15 +113,23 @@ class _Late(_Consumer):
 
 @pytest.mark.parametrize("code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC])
 @pytest.mark.parametrize(
-    ("is_listed", "is_new", "is_there"), [(True, False, True), (False, True, True), (False, False, False)]
+    ("is_listed", "is_new", "is_deleted", "is_there"),
+    [
+        (True, False, False, True),
+        (False, True, False, True),
+        (False, True, True, False),
+        (False, False, False, False),
+    ],
 )
 def test_a_leader_that_does_not_know_a_topic_yet_is_asked_again(
-    code: int, is_listed: bool, is_new: bool, is_there: bool
+    code: int, is_listed: bool, is_new: bool, is_deleted: bool, is_there: bool
 ) -> None:
     consumer: Any = _Late(code, 3, is_listed=is_listed)
     reader = RangeReader(lambda: consumer, LoginErrors(), Retries())
     if is_new:
-        reader.expect(["t"])
+        reader.expect(["t", "u"])
+    if is_deleted:
+        reader.forget(["t"])
     if is_there:
         assert reader.bounds("t", 0, HANG_S) == (3, 7)
     else:
