@@ -104,8 +104,12 @@ def trimmed_blocks(sums: DataFrame, nodes: DataFrame) -> DataFrame:
 
 
 def _published(sums: DataFrame, nodes: DataFrame) -> DataFrame:
-    stores = nodes.where((F.col("standing") == "read") & (F.col("first_kept") > 0)).select("store", "first_kept")
-    return partials(sums, "published").join(F.broadcast(stores), "store", "inner")
+    return partials(sums, "published").join(F.broadcast(_trimmed_stores(nodes)), "store", "inner")
+
+
+def _trimmed_stores(nodes: DataFrame) -> DataFrame:
+    """Of those that were read: store, first_kept."""
+    return nodes.where((F.col("standing") == "read") & (F.col("first_kept") > 0)).select("store", "first_kept")
 
 
 def _is_gone() -> Column:
@@ -129,8 +133,7 @@ def trimmed(published: DataFrame, states: DataFrame, looked_at: DataFrame, rows:
 
 def cut_blocks(nodes: DataFrame) -> DataFrame:
     """(store, block): where the first kept EID of a store is, that is not its first."""
-    trimmed = nodes.where((F.col("standing") == "read") & (F.col("first_kept") > 0))
-    return trimmed.select("store", blocks.block_of("first_kept"))
+    return _trimmed_stores(nodes).select("store", blocks.block_of("first_kept"))
 
 
 def end_blocks(sums: DataFrame) -> DataFrame:
