@@ -63,9 +63,11 @@ _ONE_MACHINE = {
     "spark.sql.shuffle.partitions": _MANY["spark.sql.shuffle.partitions"],
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.buffer.pageSize": "1m",
+    "spark.sql.leafNodeDefaultParallelism": "1",
 }
-"""The last but one: folders are listed by the driver, and not by jobs of many tasks. The last one: each table of hashes
-of each task takes a page at least, of 64 MB where Spark chooses: collecting them took a fifth of the processor time."""
+"""The last three: folders are listed by the driver, and not by jobs of many tasks. Each table of hashes of each task
+takes a page at least, of 64 MB where Spark chooses: collecting them took a fifth of the processor time. A table that
+the planner holds is broadcast by one task, and not by one for each core: a plan has ten of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ def check(extent: Extent, catalog: Catalog, window: Window) -> None:
 class BySums:
     """`sums`: `schemas.SUMS`, of all links; `rows`: how many."""
 
+    is_quick = True
+
     def __init__(
         self, spark: SparkSession, landed: Landed, chain: Chain, catalog: Catalog, sums: DataFrame, rows: int
     ) -> None:
@@ -85,17 +87,23 @@ class BySums:
             raise RowsNeededError("a store could not be read")
         if tables.voids is not None and added.void(self._sums, tables.voids).take(1):
             raise RowsNeededError("some ends in the journal do not count any more")
-        rows = self._few(
-            added.doubtful_blocks(self._sums, tables.runs, nodes, tables.cells, has_trimmed=self._has_trimmed),
-            "run",
-            "block",
-        )
+        rows = self._doubtful(tables, nodes)
         if not rows:
             return None
         doubtful = F.broadcast(frames.local_table(self._spark, rows, schemas.BLOCKS))
         accounts = self._accounts(added.places_of_blocks(self._sums, nodes, doubtful), tables, nodes)
         everything = accounts.all.unionByName(blocks.expected(tables.runs), allowMissingColumns=True)
         return blocks.within(everything, doubtful)
+
+    def _doubtful(self, tables: frames.Small, nodes: DataFrame) -> list[tuple[Any, ...]]:
+        """(run, block)."""
+        cells, has_trimmed = tables.cells, self._has_trimmed
+        found = added.doubtful_blocks(self._sums, tables.runs, nodes, cells, has_trimmed=has_trimmed)
+        rows = {*self._few(found, "run", "block")}
+        differing = sorted({run for run, block in rows if block == added.SOME})
+        if differing:
+            rows |= {*self._few(added.differing_blocks(self._sums, nodes, cells, differing), "run", "block")}
+        return sorted(row for row in rows if row[1] != added.SOME)
 
     def event_blocks(self, tables: frames.Small, nodes: DataFrame) -> DataFrame:
         parts = added.event_parts(self._sums, nodes)

@@ -26,7 +26,10 @@ def ends_of(accounts: frames.Accounts, tables: frames.Small) -> durables.Ends:
 
 
 class Evidence(Protocol):
-    """`accounts` hold the rows that are looked at one by one: all, or those of the blocks that need it."""
+    """`accounts` hold the rows that are looked at one by one: all, or those of the blocks that need it. `is_quick`:
+    questions that do not need each other's answers may be asked at once."""
+
+    is_quick: bool
 
     def numberings(self, before: int, hidden_from: int, young: int) -> list[Numbering]: ...
 
@@ -69,6 +72,8 @@ class Evidence(Protocol):
 
 class ByRows:
     """All of it."""
+
+    is_quick = False
 
     def __init__(self, spark: SparkSession, landed: Landed, catalog: Catalog) -> None:
         def of_chain(kind: Kind) -> DataFrame:

@@ -55,9 +55,10 @@ def kept(spark: SparkSession, landed: Landed, chain: Chain) -> tuple[DataFrame, 
     evidence = (span for link in chain.links for span in link.ranges if kind_of(chain.prefix, span.topic) in EVIDENCE)
     if any(there.get((span.topic, span.partition), 0) > span.first for span in evidence):
         raise RowsNeededError("some records of an increment count no more")
-    counting, paths, rows = list[tuple[str, str, int]](), list[str](), 0
+    counting, paths, rows, all_count = list[tuple[str, str, int]](), list[str](), 0, True
     for link in chain.links:
-        places = sorted({(span.topic, span.partition) for span in link.ranges} & there.keys())
+        own = {(span.topic, span.partition) for span in link.ranges}
+        places, all_count = sorted(own & there.keys()), all_count and own <= there.keys()
         counting += [(link.name, topic, partition) for topic, partition in places]
         folder, of_link = _made(spark, landed, chain, link, {"auditor": auditor, "of": [[*place] for place in places]})
         rows += of_link
@@ -65,8 +66,11 @@ def kept(spark: SparkSession, landed: Landed, chain: Chain) -> tuple[DataFrame, 
     if not paths:
         return frames.local_table(spark, [], schemas.SUMS), 0
     reader = spark.read.option("basePath", chain.folder.url).schema(f"link string, {_MADE} string, {schemas.SUMS}")
+    sums_of_links = reader.parquet(*paths).drop(_MADE)
+    if all_count:
+        return sums_of_links, rows
     table = F.broadcast(frames.local_table(spark, counting, schemas.COUNTED))
-    return reader.parquet(*paths).drop(_MADE).join(table, ["link", "topic", "partition"], "left_semi"), rows
+    return sums_of_links.join(table, ["link", "topic", "partition"], "left_semi"), rows
 
 
 def _is_divided(link: Link, prefix: str) -> bool:

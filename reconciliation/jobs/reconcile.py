@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from reconciliation.engine.beside import Ask, beside
 from reconciliation.engine.spark import plan_for
 from reconciliation.engine.spark_settings import plans_for, plans_for_sums
 from reconciliation.jobs import by_sums, kept_sums, own_checks
@@ -125,10 +126,16 @@ def _by_sums(case: Case) -> BySums:
 
 
 def _judged(case: Case, evidence: Evidence) -> Judgement:
+    with beside(case.spark, at_once=evidence.is_quick) as ask:
+        return _answered(case, evidence, ask)
+
+
+def _answered(case: Case, evidence: Evidence, ask: Ask) -> Judgement:
     spark, landed, catalog, tell = case.spark, case.landed, case.catalog, case.tell
     extent, prefix = landed.extent, case.realm.prefix
     young = young_from(case.now_us, case.realm.evidence_s)
     hidden_from = min((first for first, _ in extent.hidden(f"{prefix}.journal")), default=NO_END)
+    acts_of, mentions_of = ask(evidence.acts), ask(lambda: evidence.mentions(_begun(spark, catalog)))
     numberings = evidence.numberings(extent.journal_before, hidden_from, young)
     oldest_us = told_since(numberings, catalog.outcomes_first)
     since = None if oldest_us is None else min(oldest_us, young)  # a run that began after that has all of its evidence
@@ -140,7 +147,7 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
     journal = extent.unread_of(f"{prefix}.journal")
     hidden = journal is not None and journal.why != GONE  # what a journal held that is gone, it holds no more
     doubts = frames.doubts(numberings, frozenset(gaps.torn), hidden)
-    acts = evidence.acts()
+    acts = acts_of()
     commanded = withdrawn(orders(acts), (state.durable for state in catalog.durables))
     tables = _small(spark, catalog, runs, doubts, numberings, acts, commanded)
     tell("checking outcomes against the rules")
@@ -148,27 +155,24 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
     tallied = [_checked(catalog, Tally.of(row)) for row in judged.collect()]
     findings += tally_findings(tallied)
     findings += unknown_cells(tallied, {(key[0], key[1], key[2]) for key in catalog.cells if key[3]}, catalog.digests)
-    mentioned = evidence.mentions(_begun(spark, catalog))
+    mentioned = mentions_of()
     stores = places(catalog, extent, prefix, tallied, mentioned)
     tell("comparing publishes with events, and acknowledgements with the journal")
     nodes = frames.stores(spark, stores, catalog)
-    everything = evidence.deliveries(tables, nodes, since)
-    named, reused = _deliveries(spark, everything, tables, stores)
-    event_blocks = evidence.event_blocks(tables, nodes).persist()
-    ends, gone = evidence.end_blocks(), evidence.trimmed_blocks(nodes)
-    states = durables.durable_blocks(event_blocks, ends, tables.looked_at, tables.durables, reused, gone).persist()
-    accounts = evidence.events_and_ends(states, tables, nodes)
-    folded = durables.fold(
-        states, accounts.events, ends_of(accounts, tables), tables.durables, tables.beginnings
-    ).persist()
-    counts = _counts(durables.counts(event_blocks, states, folded))
+    ended_of = ask(lambda: _ended(evidence, tables, nodes, None))
+    named, reused = _deliveries(spark, evidence.deliveries(tables, nodes, since), tables, stores)
+    if reused is None or evidence.is_quick:  # it has begun, and changes the evidence
+        ended = ended_of()
+    if reused is not None:
+        ended = _ended(evidence, tables, nodes, reused)
+    accounts, counts = ended.accounts, ended.counts
     evidence.check(counts)
-    trimmed = _trimmed(evidence, states, accounts, tables, catalog)
+    trimmed = _trimmed(evidence, ended.states, accounts, tables, catalog)
     copied, unlike = own_checks.copies_compared(evidence.copies(accounts, nodes), catalog, extent, prefix, stores)
     findings += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
     tell("naming what does not agree")
-    parts = _findings(named, accounts, tables, folded, counts, bool(trimmed))
-    parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, folded, counts)
+    parts = _findings(named, ended, tables, bool(trimmed))
+    parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, ended.folded, counts)
     if unlike:
         parts.append(evidence.differing_copies(accounts, frames.local_table(spark, unlike, schemas.COPIED_TO)))
     due, letters = own_checks.letters_due(catalog, counts, numberings)
@@ -193,6 +197,29 @@ def _judged(case: Case, evidence: Evidence) -> Judgement:
         {f"{log.source} records": log.records for log in numberings if log.run is not None},
         Base(oldest_us, _older(accounts)) if oldest_us is not None else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of events. `states`: see `durables.durable_blocks`; `folded` and `counts`: see `durables.fold` and
+    `durables.counts`."""
+
+    states: DataFrame
+    accounts: frames.Accounts
+    folded: DataFrame
+    counts: Fates
+
+
+def _ended(evidence: Evidence, tables: frames.Small, nodes: DataFrame, reused: DataFrame | None) -> Ended:
+    """`reused`: see `durables.durable_blocks`."""
+    event_blocks = evidence.event_blocks(tables, nodes).persist()
+    ends, gone = evidence.end_blocks(), evidence.trimmed_blocks(nodes)
+    states = durables.durable_blocks(event_blocks, ends, tables.looked_at, tables.durables, reused, gone).persist()
+    accounts = evidence.events_and_ends(states, tables, nodes)
+    folded = durables.fold(
+        states, accounts.events, ends_of(accounts, tables), tables.durables, tables.beginnings
+    ).persist()
+    return Ended(states, accounts, folded, _counts(durables.counts(event_blocks, states, folded)))
 
 
 def _left_out(
@@ -314,20 +341,13 @@ def _deliveries(
     return summed, _some(spark, durables.blocks_of(places), schemas.PLACES)
 
 
-def _findings(
-    named: DataFrame | None,
-    accounts: frames.Accounts,
-    tables: frames.Small,
-    folded: DataFrame,
-    counts: Fates,
-    lossy: bool,
-) -> list[DataFrame]:
+def _findings(named: DataFrame | None, ended: Ended, tables: frames.Small, lossy: bool) -> list[DataFrame]:
     """Everything that is wrong with a delivery or an event; empty when it is known already that nothing is."""
-    parts = [] if named is None else [named]
-    if any(fates.get("skipped") for fates in counts.values()):
-        parts.append(durables.skipped(folded, accounts.claims))
-    if any(fates.get(durables.EARLY) for fates in counts.values()):
-        parts.append(durables.early(folded))
+    parts, accounts, fates = [] if named is None else [named], ended.accounts, ended.counts.values()
+    if any(fate.get("skipped") for fate in fates):
+        parts.append(durables.skipped(ended.folded, accounts.claims))
+    if any(fate.get(durables.EARLY) for fate in fates):
+        parts.append(durables.early(ended.folded))
     if lossy:
         parts.append(durables.lost(accounts.claims, ends_of(accounts, tables), tables.durables))
     return parts

@@ -17,9 +17,10 @@ REQUIRED: tuple[Kind, ...] = ("realm", "tables", "state", "outcomes", "journal")
 
 GONE = "the topic is gone: restore it from a backup"
 NO_END = 1 << 62
-BITS = 12
-SIZE = 1 << BITS
-"""So many numbers that follow each other are a block."""
+EID_BITS, SEQ_BITS = 12, 14
+EID_SIZE, SEQ_SIZE = 1 << EID_BITS, 1 << SEQ_BITS
+"""So many numbers that follow each other are a block. The last one of each store is looked at event by event; of runs
+there are fewer."""
 TORN = "these records cannot be decoded"
 """Known only to who reads the records: the ends of a topic do not tell."""
 

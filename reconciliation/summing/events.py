@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconciliation.model.ranges import BITS
+from reconciliation.model.ranges import EID_BITS, SEQ_BITS
 from reconciliation.model.schemas import COPY_KEY, GATEWAY_KEY
 from reconciliation.summing.hashing import Column, hashed
 from reconciliation.summing.shapes import NotPlainError
@@ -32,11 +32,11 @@ class EventSums:
         of_runs = [None, *runs]
         labels = [(*places[label // len(of_runs)], of_runs[label % len(of_runs)]) for label in distinct.tolist()]
         spans = {"offset_first": eids, "offset_last": eids}
-        self._event_blocks.add(labels, label_of, [eids >> BITS], {"xor": hashed(eids), **spans})
+        self._event_blocks.add(labels, label_of, [eids >> EID_BITS], {"xor": hashed(eids), **spans})
         is_copy = _matching(texts, COPY_KEY)
         numbers = np.where(run_of > 0, seqs, eids)[~is_copy]
         values = {"xor": hashed(numbers, eids[~is_copy])} | {name: column[~is_copy] for name, column in spans.items()}
-        self._events.add(labels, label_of[~is_copy], [numbers >> BITS], values)
+        self._events.add(labels, label_of[~is_copy], [numbers >> SEQ_BITS], values)
         stores, origins = map(_numbers, _fields(texts, is_copy, (1, 2)))
         of_copies = {name: column[is_copy] for name, column in spans.items()}
         self._held.add(places, place_of[is_copy], [], {"xor": hashed(stores, origins), **of_copies})

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from reconciliation.model.acts import ACTS, ENDS, PLACED, STRETCH, WAYS
-from reconciliation.model.ranges import BITS
+from reconciliation.model.ranges import EID_BITS, SEQ_BITS
 from reconciliation.model.runs import RECORDED
 from reconciliation.model.tally import TERMINAL
 from reconciliation.summing import shapes
@@ -196,13 +196,13 @@ class _Batch:
         settled = of_each["first_seq"] > 0
         seqs = (of_each["first_seq"] + within)[settled]
         values = {"xor": hashed(seqs, eids[settled])} | {name: column[settled] for name, column in spans.items()}
-        ends.add([key[:-1] for key in keys], labels[settled], [seqs >> BITS], values)
+        ends.add([key[:-1] for key in keys], labels[settled], [seqs >> SEQ_BITS], values)
         ways = {
             name: np.array([key[3] == operation for key in keys], np.int64)[labels] for operation, name in WAYS.items()
         }
         places = [(*key[:3], key[3] == "return") for key in keys]
         of_block = {"xor": hashed(eids), **spans, "eid_last": eids, **ways}
-        end_blocks.add(places, labels, [eids >> BITS], of_block)
+        end_blocks.add(places, labels, [eids >> EID_BITS], of_block)
         _add_copies(copied, keys, labels, eids)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from reconciliation.model.ranges import BITS, SIZE
+from reconciliation.model.ranges import EID_BITS, EID_SIZE, SEQ_BITS, SEQ_SIZE
 from reconciliation.model.tally import KEYS
 from reconciliation.model.window import BEGINNING, END
 from reconciliation.summing import shapes
@@ -174,13 +174,13 @@ class _Batch:
             for column in (self._seqs, self._eids, self._counts, self._offsets, self._labels)
         )
         edges.add(self._senders, offsets, seqs, eids, counts)
-        places, of_each = seqs & (SIZE - 1), np.repeat(offsets, counts)
+        places, of_each = seqs & (SEQ_SIZE - 1), np.repeat(offsets, counts)
         values: dict[str, Column] = {
             "xor": hashed(seqs, eids, eids >= 0), "offset_first": of_each, "offset_last": of_each,
             "seq_first": seqs, "seq_last": seqs, "places": places, "squares": places * places,
             "lowest": np.maximum(eids, -1), "highest": np.maximum(eids, -1),
         }  # fmt: skip
-        claims.add([*self._label_of], np.repeat(labels, counts), [seqs >> BITS], values)
+        claims.add([*self._label_of], np.repeat(labels, counts), [seqs >> SEQ_BITS], values)
         self._sum_published(published, eids, of_each, counts)
 
     def _sum_published(self, published: Totals, eids: Column, offsets: Column, counts: Column) -> None:
@@ -191,7 +191,7 @@ class _Batch:
         store_of = np.repeat(np.array(senders, np.int64), counts)
         chosen = (store_of >= 0) & (eids >= 0)
         there, from_offsets = eids[chosen], offsets[chosen]
-        published.add([*stores], store_of[chosen], [there >> BITS], {
+        published.add([*stores], store_of[chosen], [there >> EID_BITS], {
             "xor": hashed(there), "offset_first": from_offsets, "offset_last": from_offsets, "lowest": there,
-            "highest": there, "n_distinct": there & (SIZE - 1),
+            "highest": there, "n_distinct": there & (EID_SIZE - 1),
         })  # fmt: skip

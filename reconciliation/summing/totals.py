@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from reconciliation.model.ranges import SIZE
+from reconciliation.model.ranges import EID_SIZE
 from reconciliation.summing.hashing import Column
 
 Key = tuple[Any, ...]
@@ -21,7 +21,7 @@ def _places(column: Column, starts: Column) -> list[int]:
     """Of each run of rows, which places of a block it has, as a number with a bit for each."""
     bits = []
     for first, end in zip(starts, [*starts[1:], len(column)], strict=True):
-        has = np.zeros(SIZE, bool)
+        has = np.zeros(EID_SIZE, bool)
         has[column[first:end]] = True
         bits.append(int.from_bytes(np.packbits(has).tobytes(), "big"))
     return bits

@@ -6,18 +6,22 @@ rows are read, and judged as rows. `sums`: `schemas.SUMS`, those that count.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from reconciliation.model.ranges import BITS
+from reconciliation.model.ranges import EID_BITS
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms import blocks, claims, durables, frames, send_order
 from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
 from reconciliation.transforms.copies import of_stores, sides_compared
 
 _PLACE = ("topic", "partition", "offset_first", "offset_last")
+_ACCOUNT = ("store", "durable", "word")
+_NUMBERS = 1 << 20
+"""All deliveries of a run, each so often, are below 2**63."""
 
 
 def partials(sums: DataFrame, name: str) -> DataFrame:
@@ -81,7 +85,7 @@ def cut_places(sums: DataFrame, nodes: DataFrame) -> DataFrame:
 
 def _is_cut() -> Column:
     """A block of EIDs has the first kept one, which is not the first of the store."""
-    return (F.col("first_kept") > 0) & (F.col("block") == F.shiftright("first_kept", BITS))
+    return (F.col("first_kept") > 0) & (F.col("block") == F.shiftright("first_kept", EID_BITS))
 
 
 def trimmed_blocks(sums: DataFrame, nodes: DataFrame) -> DataFrame:
@@ -114,7 +118,7 @@ def _trimmed_stores(nodes: DataFrame) -> DataFrame:
 
 def _is_gone() -> Column:
     """All of a block of EIDs lies below the first kept one."""
-    return F.shiftleft(F.col("block") + 1, BITS) <= F.col("first_kept")
+    return F.shiftleft(F.col("block") + 1, EID_BITS) <= F.col("first_kept")
 
 
 def trimmed(published: DataFrame, states: DataFrame, looked_at: DataFrame, rows: DataFrame) -> DataFrame:
@@ -133,7 +137,7 @@ def trimmed(published: DataFrame, states: DataFrame, looked_at: DataFrame, rows:
 
 def cut_blocks(nodes: DataFrame) -> DataFrame:
     """(store, block): where the first kept EID of a store is, that is not its first."""
-    return _trimmed_stores(nodes).select("store", blocks.block_of("first_kept"))
+    return _trimmed_stores(nodes).select("store", blocks.eid_block_of("first_kept"))
 
 
 def end_blocks(sums: DataFrame) -> DataFrame:
@@ -161,19 +165,43 @@ def copies(sums: DataFrame, nodes: DataFrame) -> DataFrame:
     return of_stores(noted.unionByName(there))
 
 
+SOME = -(1 << 62)
+"""Stands for the block of a run of which it is not known yet which."""
+
+
 def doubtful_blocks(
     sums: DataFrame, runs: DataFrame, nodes: DataFrame, cells: DataFrame, *, has_trimmed: bool
 ) -> DataFrame:
     """(run, block): all that `blocks.suspects` would find, and those that the last `low` of their run cuts, or the
-    first kept EID of a store."""
-    answered = claims.named(frames.with_facts(partials(sums, "claims"), cells), nodes)
-    parts = [_differing(answered, sums, nodes), _incomplete(answered, runs)]
+    first kept EID of a store. What differs within a run is SOME of it (`differing_blocks`): added up by run, sums are
+    few rows at once."""
+    answered = _answered(sums, nodes, cells)
+    parts = [differing_runs(_sides(answered, sums, nodes)), _incomplete(answered, runs)]
     if has_trimmed:
         parts.append(_foreign_named(sums, nodes).where("cut").select("run", "block"))
     return reduce(DataFrame.unionByName, parts).distinct()
 
 
-def _differing(answered: DataFrame, sums: DataFrame, nodes: DataFrame) -> DataFrame:
+def differing_blocks(sums: DataFrame, nodes: DataFrame, cells: DataFrame, runs: Sequence[str]) -> DataFrame:
+    """(run, block): what differs within these runs."""
+    sides = _sides(_answered(sums, nodes, cells), sums, nodes).where(F.col("run").isin(*runs))
+    pairs = sides_compared(sides, "is_claim", "run", "block", *_ACCOUNT)
+    return pairs.where(~F.col("same")).select("run", "block").distinct()
+
+
+def differing_runs(sides: DataFrame) -> DataFrame:
+    """Each block counts for another number, so that one with too many rows does not make up for one with too few;
+    hashes that are missing in one block are none of another one's."""
+    number = F.xxhash64(F.coalesce("block", F.lit(SOME))).bitwiseAND(_NUMBERS - 1) + 1
+    pairs = sides_compared(sides.withColumn("count", F.col("count") * number), "is_claim", "run", *_ACCOUNT)
+    return pairs.where(~F.col("same")).select("run", F.lit(SOME).alias("block"))
+
+
+def _answered(sums: DataFrame, nodes: DataFrame, cells: DataFrame) -> DataFrame:
+    return claims.named(frames.with_facts(partials(sums, "claims"), cells), nodes)
+
+
+def _sides(answered: DataFrame, sums: DataFrame, nodes: DataFrame) -> DataFrame:
     """What is claimed beside what is there, by store and durable, and by what became of it."""
     what = F.col("what")
     ended = F.concat_ws(" ", F.lit("journal"), what)
@@ -185,8 +213,7 @@ def _differing(answered: DataFrame, sums: DataFrame, nodes: DataFrame) -> DataFr
         _side(_foreign_named(sums, nodes).withColumn("word", F.lit("event")), nothing, is_claim=False),
         _side(of_journal.withColumn("word", claims.journalled()), F.col("durable"), is_claim=False),
     ]
-    pairs = sides_compared(reduce(DataFrame.unionByName, sides), "is_claim", "run", "block", "store", "durable", "word")
-    return pairs.where(~F.col("same")).select("run", "block")
+    return reduce(DataFrame.unionByName, sides)
 
 
 def _side(rows: DataFrame, durable: Column, *, is_claim: bool) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Where the three accounts disagree, found without joining rows: a digest per (run, block of 4,096 seqs).
+"""Where the three accounts disagree, found without joining rows: a digest per (run, block of 16,384 seqs).
 
 Rows arrive nearly sorted, so partial aggregation collapses them before anything is shuffled. A block is *suspect*
 when the counts or the xor of row hashes differ between claim and fact, when outcome records are missing or doubled
@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from reconciliation.model.ranges import BITS, SIZE
+from reconciliation.model.ranges import EID_BITS, SEQ_BITS, SEQ_SIZE
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms.claims import RETURNED, STORED
 
@@ -21,8 +21,12 @@ _PLACE = ("seq", "store", "eid")
 _END = ("seq", "store", "durable", "eid")
 
 
-def block_of(number: str) -> Column:
-    return F.shiftright(number, BITS).alias("block")
+def block_of(seq: str) -> Column:
+    return F.shiftright(seq, SEQ_BITS).alias("block")
+
+
+def eid_block_of(eid: str) -> Column:
+    return F.shiftright(eid, EID_BITS).alias("block")
 
 
 def suspects(accounts: DataFrame, runs: DataFrame) -> DataFrame:
@@ -36,7 +40,7 @@ def _digests(accounts: DataFrame) -> DataFrame:
     what = F.col("what")
     below = F.col("seq") < F.col("low")
     claimed = ~(what.startswith("journal") | what.isin("event", EXPECTED))
-    place = F.col("seq").bitwiseAND(SIZE - 1)
+    place = F.col("seq").bitwiseAND(SEQ_SIZE - 1)
     return accounts.groupBy("run", block_of("seq")).agg(
         *_pair("stored", what.isin(*STORED), _PLACE),
         *_pair("event", what == "event", _PLACE),
@@ -71,9 +75,9 @@ def _disagrees() -> Column:
 def incomplete() -> Column:
     """Each seq from the base to low - 1 has exactly one record: compare count, sum and sum of squares with what they
     must be."""
-    start = F.col("block") * SIZE
-    first = F.least(F.greatest(F.coalesce("base", F.lit(1)) - start, F.lit(0)), F.lit(SIZE))
-    end = F.greatest(F.least(F.col("low") - start, F.lit(SIZE)), first)  # places first <= p < end
+    start = F.col("block") * SEQ_SIZE
+    first = F.least(F.greatest(F.coalesce("base", F.lit(1)) - start, F.lit(0)), F.lit(SEQ_SIZE))
+    end = F.greatest(F.least(F.col("low") - start, F.lit(SEQ_SIZE)), first)  # places first <= p < end
     count = end - first
     total = _sum_below(end) - _sum_below(first)
     squares = _squares_below(end) - _squares_below(first)
@@ -96,9 +100,9 @@ def _squares_below(end: Column) -> Column:
 def expected(runs: DataFrame) -> DataFrame:
     """A row for every block from a run's base up to its `low`, so that a block of which nothing is left is missed all
     the same."""
-    blocks = F.sequence(F.shiftright("base", BITS), F.shiftright(F.col("low") - 1, BITS))
+    blocks = F.sequence(F.shiftright("base", SEQ_BITS), F.shiftright(F.col("low") - 1, SEQ_BITS))
     rows = runs.where(F.col("low") > F.col("base")).select("run", F.explode(blocks).alias("block"))
-    return rows.select("run", F.shiftleft("block", BITS).alias("seq"), F.lit(EXPECTED).alias("what"))
+    return rows.select("run", F.shiftleft("block", SEQ_BITS).alias("seq"), F.lit(EXPECTED).alias("what"))
 
 
 def within(rows: DataFrame, suspect: DataFrame) -> DataFrame:

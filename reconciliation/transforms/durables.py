@@ -16,9 +16,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconciliation.model.acts import WAYS
-from reconciliation.model.ranges import BITS
+from reconciliation.model.ranges import EID_BITS
 from reconciliation.model.tally import TERMINAL
-from reconciliation.transforms.blocks import block_of
+from reconciliation.transforms.blocks import eid_block_of
 from reconciliation.transforms.finding_rows import findings
 
 _PLACE = ("store", "durable", "block")
@@ -44,17 +44,17 @@ class Ends:
 
 def blocks_of(rows: DataFrame) -> DataFrame:
     """(store, block) of the EIDs that rows name."""
-    return rows.select("store", block_of("eid")).distinct()
+    return rows.select("store", eid_block_of("eid")).distinct()
 
 
 def within(rows: DataFrame, places: DataFrame) -> DataFrame:
     """Only those whose EID is in one of these blocks. `places`: store, block."""
-    return rows.withColumn("block", block_of("eid")).join(places, ["store", "block"], "left_semi").drop("block")
+    return rows.withColumn("block", eid_block_of("eid")).join(places, ["store", "block"], "left_semi").drop("block")
 
 
 def event_parts(events: DataFrame) -> DataFrame:
     """Of a block what one run stored, from EID `offset_first` on."""
-    return events.groupBy("store", "run", block_of("eid")).agg(
+    return events.groupBy("store", "run", eid_block_of("eid")).agg(
         F.count("*").alias("count"), F.bit_xor(F.xxhash64("eid")).alias("xor"), F.min("eid").alias("offset_first")
     )
 
@@ -72,7 +72,7 @@ def event_blocks(parts: DataFrame, beginnings: DataFrame) -> DataFrame:
 
 def end_blocks(ends: DataFrame) -> DataFrame:
     """What the journal ended one by one, by (store, durable, block)."""
-    parts = ends.groupBy("store", "durable", "run", block_of("eid")).agg(
+    parts = ends.groupBy("store", "durable", "run", eid_block_of("eid")).agg(
         F.count("*").alias("count"),
         F.bit_xor(F.xxhash64("eid")).alias("xor"),
         F.min("offset").alias("offset_first"),
@@ -116,9 +116,9 @@ def durable_blocks(
     if looked_at is None:
         whole = whole.withColumn("commanded", F.lit(False))
     else:
-        first = F.shiftleft("block", BITS)
+        first = F.shiftleft("block", EID_BITS)
         ranges = _ranges_of(looked_at)
-        overlaps = (F.col("first") < first + (1 << BITS)) & (F.col("last") >= first)
+        overlaps = (F.col("first") < first + (1 << EID_BITS)) & (F.col("last") >= first)
         touched = whole.select(*_PLACE).join(F.broadcast(ranges), _same_durable() & overlaps, "left_semi")
         whole = whole.join(touched.distinct().withColumn("commanded", F.lit(True)), [*_PLACE], "left")
     if reused is None:
@@ -141,11 +141,11 @@ def _with_trimmed(event_blocks: DataFrame, trimmed: DataFrame | None) -> DataFra
 
 def _reaches_start() -> Column:
     """What lies below its start is nothing that a durable is entitled to, whether it has ended it or not."""
-    return F.shiftleft(F.col("block") + 1, BITS) > F.col("start")
+    return F.shiftleft(F.col("block") + 1, EID_BITS) > F.col("start")
 
 
 def _kind() -> Column:
-    first = F.shiftleft("block", BITS)
+    first = F.shiftleft("block", EID_BITS)
     from_start = first >= F.col("start")
     ended = (F.col("events") == F.col("ends")) & (F.col("events_xor") == F.col("ends_xor"))
     early = F.coalesce(_may_be_early(), F.lit(False)) | F.coalesce("reused", F.lit(False))
@@ -176,7 +176,7 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
     """One row per (store, durable, EID) of suspect blocks with its `fate`."""
     nothing = F.lit(None).cast("bigint")
     suspect = blocks.where(F.col("kind") == "suspect").select("store", "durable", "block")
-    stored = events.select("store", "node", "eid", "at", "run", "seq").withColumn("block", block_of("eid"))
+    stored = events.select("store", "node", "eid", "at", "run", "seq").withColumn("block", eid_block_of("eid"))
     entitled = stored.join(suspect, ["store", "block"], "inner").select(
         "store",
         "durable",
@@ -189,7 +189,7 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
         F.lit(None).cast("string").alias("op"),
         nothing.alias("offset"),
     )
-    ends = ended_by.each.withColumn("block", block_of("eid")).join(suspect, [*_PLACE], "left_semi")
+    ends = ended_by.each.withColumn("block", eid_block_of("eid")).join(suspect, [*_PLACE], "left_semi")
     ended = ends.select(
         "store",
         "durable",

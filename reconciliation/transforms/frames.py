@@ -33,7 +33,7 @@ Stretches = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
 
 
 def local_table(spark: SparkSession, rows: Sequence[tuple[str | int | None, ...]], ddl: str) -> DataFrame:
-    """Rows of text and numbers as a table that the planner holds itself: broadcasting it takes no job, and no Python
+    """Rows of text and numbers as a table that the planner holds itself: broadcasting it takes one task, and no Python
     where Spark's executors are. They come by Arrow: as literals of SQL, 3,000 rows took ten times as long to parse."""
     columns = cast(StructType, StructType.fromDDL(ddl))
     if not rows:

@@ -17,10 +17,10 @@ from pyspark.sql.types import StructType
 
 from reconciliation.model import schemas
 from reconciliation.model.acts import WAYS
-from reconciliation.model.ranges import SIZE
+from reconciliation.model.ranges import SEQ_SIZE
 from reconciliation.model.window import BEGINNING, END
 from reconciliation.transforms import decode, runs, send_order, tallies
-from reconciliation.transforms.blocks import block_of
+from reconciliation.transforms.blocks import block_of, eid_block_of
 
 _SPAN = (F.min, "offset_first"), (F.max, "offset_last")
 
@@ -75,7 +75,7 @@ def _claims(groups: DataFrame) -> DataFrame:
     """Deliveries by their block of seqs and by all that decides what they claim. `lowest`: of the EIDs; -1: some have
     none."""
     eid = F.coalesce("eid", F.lit(-1))
-    place = F.col("seq").bitwiseAND(SIZE - 1)
+    place = F.col("seq").bitwiseAND(SEQ_SIZE - 1)
     keys = ("run", "store", "durable", "direction", "answer", "operation", "digest", "table", "cell")
     return decode.deliveries(groups).groupBy(*keys, block_of("seq")).agg(
         *_count("seq", "eid"), *_offsets(), F.min("seq").alias("seq_first"), F.max("seq").alias("seq_last"),
@@ -88,7 +88,7 @@ def _published(groups: DataFrame) -> DataFrame:
     """What was answered stored, by block of EIDs: it stands for events that the store has no more."""
     stored = groups.where((F.col("direction") == "publish") & (F.col("answer") == "stored"))
     named = decode.deliveries(stored).where(F.col("eid").isNotNull())
-    return named.groupBy("run", "store", block_of("eid")).agg(
+    return named.groupBy("run", "store", eid_block_of("eid")).agg(
         *_count("eid"), *_offsets(), F.min("eid").alias("lowest"), F.max("eid").alias("highest"),
         F.count_distinct("eid").alias("n_distinct"),
     )  # fmt: skip
@@ -105,7 +105,7 @@ def _end_blocks(settled: DataFrame) -> DataFrame:
     """The same, and what the realm ended by itself, by block of EIDs and by run; returns beside ends."""
     returned = (F.col("operation") == "return").alias("returned")
     ways = [F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()]
-    return settled.groupBy("run", "store", "durable", returned, block_of("eid")).agg(
+    return settled.groupBy("run", "store", "durable", returned, eid_block_of("eid")).agg(
         *_count("eid"), *_offsets(), F.max("eid").alias("eid_last"), *ways
     )
 
@@ -131,7 +131,7 @@ def _events(named: DataFrame) -> DataFrame:
 
 def _event_blocks(named: DataFrame) -> DataFrame:
     """All of them by block of EIDs, and by run: it is not known yet where in the journal that began."""
-    keys = ("topic", "partition", "run", block_of("eid"))
+    keys = ("topic", "partition", "run", eid_block_of("eid"))
     return named.groupBy(*keys).agg(*_count("eid"), *_offsets("eid"))
 
 

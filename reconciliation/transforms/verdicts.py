@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from reconciliation.model.ranges import BITS
+from reconciliation.model.ranges import SEQ_BITS
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms import finding_rows
 from reconciliation.transforms.blocks import EXPECTED, block_of
@@ -313,8 +313,8 @@ def missing_records(accounts: DataFrame, runs: DataFrame) -> DataFrame:
     claimed = ~(what.startswith("journal") | what.isin("event", EXPECTED))
     place = F.when(claimed, F.col("seq"))
     blocks = accounts.groupBy("run", block_of("seq")).agg(F.collect_set(place).alias("present"))
-    first = F.greatest(F.shiftleft("block", BITS), F.col("base"))
-    last = F.least(F.shiftleft(F.col("block") + 1, BITS), F.col("low")) - 1
+    first = F.greatest(F.shiftleft("block", SEQ_BITS), F.col("base"))
+    last = F.least(F.shiftleft(F.col("block") + 1, SEQ_BITS), F.col("low")) - 1
     inside = blocks.join(F.broadcast(runs), "run", "inner").where(last >= first)
     missing = inside.select("run", F.array_except(F.sequence(first, last), "present").alias("missing"))
     text = F.concat_ws(" ", F.size("missing"), F.lit("deliveries without outcome record, seqs"), F.array_min("missing"),

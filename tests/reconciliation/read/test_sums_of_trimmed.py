@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from native_backend.nodes.node import Node
 from reconciliation.jobs import kept_sums
-from reconciliation.model.ranges import SIZE
+from reconciliation.model.ranges import EID_SIZE
 from reconciliation.transforms import frames
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.days import BY_SUMS, Days, day, said
 from tests.reconciliation.world import GatewayRun, Sent, World
 
-COUNT = SIZE + 500
-KEPT = SIZE + 100
+COUNT = EID_SIZE + 500
+KEPT = EID_SIZE + 100
 """So many of them are trimmed: one block, and a part of the next."""
 Plant = Callable[[World, GatewayRun, Node, list[Sent]], object]
 
@@ -76,7 +76,7 @@ def _fill(made: dict[str, Made], world: World, run: GatewayRun) -> None:
     for name, (plant, _) in PLANTS.items():
         there = made[name] = Made(world.queue(name))
         world.append(there.node.topic, [b"not ours"] * (name == "stranger"), [b"x"] * (name == "stranger"))
-        for count in (SIZE // 2, COUNT - SIZE // 2):
+        for count in (EID_SIZE // 2, COUNT - EID_SIZE // 2):
             there.sent += run.publish(there.node, count)
             there.outcomes.append(world.log.control.bounds("um.outcomes", 0)[1])
             run.turn()

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from reconciliation.model import schemas
 from reconciliation.model.folder import LocalFolder
+from reconciliation.model.ranges import SEQ_SIZE
 from reconciliation.model.runs import numbering_findings, runs_of
 from reconciliation.model.window import Window, parse
 from reconciliation.report import report
@@ -57,7 +58,7 @@ def test_a_small_table_is_the_planners_own(session: SparkSession) -> None:
         (2, [account(1, "acknowledge", 7, "d"), account(1, "journal acknowledge", 7, "e")], [0]),
         (2, [account(1, "acknowledge", 7, "d"), account(1, "journal discard", 7, "d")], [0]),
         (2, [account(1, "publish-unknown", None)], [0]),
-        (4097, told(*range(1, 4096)), [1]),  # of the second block nothing is left
+        (SEQ_SIZE + 1, told(*range(1, SEQ_SIZE)), [1]),  # of the second block nothing is left
     ],
 )
 def test_suspect_blocks(
@@ -76,7 +77,7 @@ def test_suspect_blocks(
         (3, told(2, 4), [0]),
         (5, [], []),  # nothing to be judged
         (1 << 62, [], []),
-        (4097, [], []),
+        (SEQ_SIZE + 1, [], []),
     ],
 )
 def test_a_block_is_whole_from_the_base_on(
