@@ -90,7 +90,7 @@ def land(target: Path, values: Iterator[bytes]) -> int:
     file, total = RecordFile(target, batch_written=lambda: None), 0
     for offset, value in enumerate(values):
         key, held = pa.array([b"run"], pa.binary()), pa.array([value], pa.binary())
-        file.add(Columns("um.outcomes", 0, 0, np.array([offset], np.int64), key, held))
+        file.add(Columns("um.outcomes", 0, np.zeros(1, np.int64), np.array([offset], np.int64), key, held))
         total += len(value)
     file.close()
     return total

@@ -33,7 +33,7 @@ from reconciliation.model.schemas import MESSAGE
 from reconciliation.read import realm_file
 from reconciliation.read.known_nodes import KnownNodes
 from reconciliation.read.realm_file import Batch
-from reconciliation.read.record_file import BATCH_BYTES, BATCH_RECORDS, Columns, RecordFile, columns_of
+from reconciliation.read.record_file import BATCH_BYTES, BATCH_RECORDS, Columns, RecordFile, columns_of, gathered
 
 Note = Callable[[str], object]
 """Gets words for what remains."""
@@ -76,14 +76,20 @@ def export(
 
 def _columns(batches: Iterable[Batch], kind: Kind, torn: list[Unread]) -> Iterator[Columns]:
     """Of what can be decoded; the rest is added to `torn`."""
+    for group in gathered(batches):
+        try:
+            columns = [columns_of(group, of_events=kind == "events")]
+        except (struct.error, ValueError):
+            columns = [*_each(group, kind, torn)]
+        yield from filter(lambda those: len(those.offsets), columns)
+
+
+def _each(batches: Iterable[Batch], kind: Kind, torn: list[Unread]) -> Iterator[Columns]:
     for batch in batches:
         try:
-            columns = columns_of(batch, of_events=kind == "events")
+            yield columns_of([batch], of_events=kind == "events")
         except (struct.error, ValueError):
             torn.append(Unread(batch.topic, batch.partition, TORN, batch.first, batch.first + batch.count))
-            continue
-        if len(columns.offsets):
-            yield columns
 
 
 def export_messages(directory: Path, topics: Collection[str], target: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from reconciliation.model.folder import Folder, LocalFolder
 from reconciliation.model.row_hash import row_hash
 from reconciliation.model.state import CHAINED, Partition, Seen
 
-_HASHED = ["timestamp", "key", "value"]
+_KEYS, _HASHED = ["topic", "partition", "offset"], ["timestamp", "key", "value"]
 
 
 class Place(NamedTuple):
@@ -33,7 +33,6 @@ class Place(NamedTuple):
     offset: int
     file: Path
     group: int
-    row: int
 
 
 def first_and_last(spark: SparkSession, landed: Folder) -> dict[Partition, Seen]:
@@ -51,40 +50,60 @@ def _of_files(files: list[Path]) -> dict[Partition, Seen]:
     for file in files:
         parquet = pq.ParquetFile(file)
         for group in range(parquet.num_row_groups):
-            keys = parquet.read_row_group(group, ["topic", "partition", "offset"])
-            for partition, offset, row in _edges(keys):
-                there = places.setdefault(partition, [])
-                there.append(Place(offset, file, group, row))
+            for partition, *offsets in _edges_by_statistics(parquet, group) or _edges(parquet, group):
+                there = [*places.get(partition, []), *(Place(offset, file, group) for offset in offsets)]
                 places[partition] = [min(there), max(there)]
-    marks = _marks({place for edges in places.values() for place in edges})
+    marks = _marks({(partition, place) for partition, edges in places.items() for place in edges})
     return {
-        partition: Seen(first.offset, marks[first], last.offset, marks[last])
+        partition: Seen(first.offset, marks[partition, first], last.offset, marks[partition, last])
         for partition, (first, last) in places.items()
     }
 
 
-def _edges(keys: pa.Table) -> Iterator[tuple[Partition, int, int]]:
-    """Of each partition that has records here, its first and its last one: offset and row."""
-    topics = pc.dictionary_encode(keys["topic"]).combine_chunks()
-    names = topics.dictionary.to_pylist()
-    numbers, offsets = keys["partition"].to_numpy().astype(np.int64), keys["offset"].to_numpy()
-    places = topics.indices.to_numpy(zero_copy_only=False).astype(np.int64) << 32 | numbers
+def _edges_by_statistics(parquet: pq.ParquetFile, group: int) -> list[tuple[Partition, int, int]]:
+    """What the file says of a row group that has records of one partition; empty: of several, or it does not say."""
+    if parquet.schema_arrow.names[: len(_KEYS)] != _KEYS:
+        return []
+    all_statistics = (parquet.metadata.row_group(group).column(place).statistics for place in range(len(_KEYS)))
+    bounds = [(known.min, known.max) for known in all_statistics if known is not None and known.has_min_max]
+    if len(bounds) != len(_KEYS) or any(least != most for least, most in bounds[:2]):
+        return []
+    (topic, _), (number, _), (first, last) = bounds
+    return [((topic, number), first, last)]
+
+
+def _edges(parquet: pq.ParquetFile, group: int) -> Iterator[tuple[Partition, int, int]]:
+    """Of each partition that has records here, the first and the last offset."""
+    keys = parquet.read_row_group(group, _KEYS)
+    names, places = _partitions(keys)
+    offsets = keys["offset"].to_numpy()
     for place in np.unique(places).tolist():
-        rows = np.flatnonzero(places == place)
-        for edge in (offsets[rows].argmin(), offsets[rows].argmax()):
-            row = int(rows[edge])
-            yield (names[place >> 32], place & 0xFFFFFFFF), int(offsets[row]), row
+        here = offsets[places == place]
+        yield (names[place >> 32], place & 0xFFFFFFFF), int(here.min()), int(here.max())
 
 
-def _marks(places: Collection[Place]) -> dict[Place, int]:
-    marks: dict[Place, int] = {}
-    for file in {place.file for place in places}:
+def _partitions(keys: pa.Table) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
+    """The topics, and of each record which of them it is of, before 32 bits for the number of its partition."""
+    topics = pc.dictionary_encode(keys["topic"]).combine_chunks()
+    numbers = keys["partition"].to_numpy().astype(np.int64)
+    return topics.dictionary.to_pylist(), topics.indices.to_numpy(zero_copy_only=False).astype(np.int64) << 32 | numbers
+
+
+def _marks(places: Collection[tuple[Partition, Place]]) -> dict[tuple[Partition, Place], int]:
+    marks: dict[tuple[Partition, Place], int] = {}
+    for file in {place.file for _, place in places}:
         parquet = pq.ParquetFile(file)
-        for group in {place.group for place in places if place.file == file}:
-            here = [place for place in places if (place.file, place.group) == (file, group)]
-            rows = parquet.read_row_group(group, _HASHED).take([place.row for place in here])
-            columns = (rows[name].to_pylist() for name in _HASHED)
-            marks |= {place: row_hash(*row) for place, row in zip(here, zip(*columns, strict=True), strict=True)}
+        for group in {place.group for _, place in places if place.file == file}:
+            here = [(partition, place) for partition, place in places if (place.file, place.group) == (file, group)]
+            records = parquet.read_row_group(group, [*_KEYS, *_HASHED])
+            names, of_records = _partitions(records)
+            offsets = records["offset"].to_numpy()
+            rows = [
+                np.flatnonzero((of_records == names.index(topic) << 32 | number) & (offsets == place.offset))[0]
+                for (topic, number), place in here
+            ]
+            columns = (records[name].take(pa.array(rows)).to_pylist() for name in _HASHED)
+            marks |= {edge: row_hash(*row) for edge, row in zip(here, zip(*columns, strict=True), strict=True)}
     return marks
 
 

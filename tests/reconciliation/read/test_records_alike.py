@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -95,11 +96,11 @@ def test_columns_are_what_the_rows_are(keys: list[bytes | None], values: list[by
     batch = realm_file.Batch("um.node.orders", 2, wanted, 100, 4, 1_764_000_000_000, data)
     names, held = realm_file.decode(data, 4)
     rows = [*zip(range(100, 104), names, held, strict=True)][wanted - 100 :]
-    columns = record_file.columns_of(batch, of_events=False)
+    columns = record_file.columns_of([batch], of_events=False)
     assert columns.values is not None
     read = columns.offsets.tolist(), columns.names.to_pylist(), columns.values.to_pylist()
     assert [*zip(*read, strict=True)] == rows
-    events = record_file.columns_of(batch, of_events=True)
+    events = record_file.columns_of([batch], of_events=True)
     kept = [(offset, name) for offset, name, value in rows if value is not None]
     assert [*zip(events.offsets.tolist(), events.names.to_pylist(), strict=True)] == kept and events.values is None
 
@@ -111,7 +112,7 @@ def test_a_file_of_records_has_the_rows_of_all_batches(tmp_path: Path) -> None:
     for number, (topic, count) in enumerate([("a", 3), ("b", record_file.BATCH_RECORDS), ("a", 1)]):
         keys, values = [b"%d" % place for place in range(count)], [b"v%d" % place for place in range(count)]
         batch = realm_file.Batch(topic, number, 0, 0, count, 5 + number, encode(keys, values))
-        file.add(record_file.columns_of(batch, of_events=False))
+        file.add(record_file.columns_of([batch], of_events=False))
         expected += [(topic, number, place, 5 + number, keys[place], values[place]) for place in range(count)]
     file.close()
     table = pq.read_table(tmp_path / "part-0.parquet")
@@ -121,8 +122,46 @@ def test_a_file_of_records_has_the_rows_of_all_batches(tmp_path: Path) -> None:
 
 def test_octets_that_are_no_batch_are_torn() -> None:
     batch = realm_file.Batch("um.node.orders", 0, 0, 0, 4, 5, b"short")
-    with pytest.raises(ValueError):
-        record_file.columns_of(batch, of_events=True)
+    with pytest.raises((ValueError, struct.error)):
+        record_file.columns_of([batch], of_events=True)
+
+
+BATCHES: list[tuple[list[HeadedKey | bytes | None], list[bytes | None]]] = [
+    ([b"1", b"22"], [b"v", None]),
+    ([None], [b""]),
+    ([HeadedKey.of_event(IDENTITY, b"own", (("colour", b"red"),)), b"4"], [b"www", b"x"]),
+    ([b"", b"66", b"7"], [None, None, b"y"]),
+]
+
+
+@pytest.mark.parametrize("chosen", [[0, 1, 3], [0, 1, 2, 3], [2, 2], [1, 1, 1, 1, 1]])
+@pytest.mark.parametrize("wanted", [0, 1, 3])
+def test_columns_of_several_batches_are_those_of_each(chosen: list[int], wanted: int) -> None:
+    """With headers in one of them, tombstones, absent keys, and a beginning within one."""
+    batches, first = list[realm_file.Batch](), 0
+    for number in chosen:
+        keys, values = BATCHES[number]
+        batches.append(realm_file.Batch("um.node.a", 1, wanted, first, len(keys), 5 + first, encode(keys, values)))
+        first += len(keys)
+    assert len(_rows(record_file.columns_of(batches, of_events=False))) == first - wanted
+    for of_events in (False, True):
+        together = record_file.columns_of(batches, of_events=of_events)
+        alone = [record_file.columns_of([batch], of_events=of_events) for batch in batches]
+        assert _rows(together) == [row for columns in alone for row in _rows(columns)]
+
+
+def _rows(columns: record_file.Columns) -> list[tuple[Any, ...]]:
+    values = [None] * len(columns.offsets) if columns.values is None else columns.values.to_pylist()
+    return [*zip(columns.offsets.tolist(), columns.at_ms.tolist(), columns.names.to_pylist(), values, strict=True)]
+
+
+def test_batches_of_one_partition_are_read_together_until_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_file, "BATCH_RECORDS", 5)
+    monkeypatch.setattr(record_file, "BATCH_BYTES", 1_000)
+    places = [("a", 0, 2, 1), ("a", 0, 3, 1), ("a", 0, 1, 1), ("a", 1, 1, 1), ("b", 1, 1, 1_000), ("b", 1, 9, 1)]
+    batches = [realm_file.Batch(topic, number, 0, 0, count, 0, b"x" * size) for topic, number, count, size in places]
+    groups = [[batches.index(batch) for batch in group] for group in record_file.gathered(batches)]
+    assert groups == [[0, 1], [2], [3], [4], [5]]
 
 
 def histories(seed: int) -> Iterator[Record]:
