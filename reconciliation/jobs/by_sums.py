@@ -98,8 +98,8 @@ class BySums:
     def _doubtful(self, tables: frames.Small, nodes: DataFrame) -> list[tuple[Any, ...]]:
         """(run, block)."""
         cells, has_trimmed = tables.cells, self._has_trimmed
-        found = added.doubtful_blocks(self._sums, tables.runs, nodes, cells, has_trimmed=has_trimmed)
-        rows = {*self._few(found, "run", "block")}
+        doubtful = added.doubtful_blocks(self._sums, tables.runs, nodes, cells, has_trimmed=has_trimmed)
+        rows = {*self._few(doubtful, "run", "block")}
         differing = sorted({run for run, block in rows if block == added.SOME})
         if differing:
             rows |= {*self._few(added.differing_blocks(self._sums, nodes, cells, differing), "run", "block")}

@@ -21,7 +21,7 @@ BOTH = [side(0, 3, 77, CLAIM), side(0, 3, 77, FACT), side(1, 2, 5, CLAIM), side(
 
 
 @pytest.mark.parametrize(
-    ("rows", "found"),
+    ("rows", "runs"),
     [
         (BOTH, []),
         ([side(0, 3, 77, CLAIM), side(0, 1, 74, FACT), side(0, 2, 7, FACT)], []),  # two links have it
@@ -34,8 +34,8 @@ BOTH = [side(0, 3, 77, CLAIM), side(0, 3, 77, FACT), side(1, 2, 5, CLAIM), side(
         ([*BOTH, side(2, 1, 9, CLAIM, run="b"), side(2, 1, 9, FACT, run="c")], ["b", "c"]),
     ],
 )
-def test_a_run_differs_where_a_block_does(session: SparkSession, rows: list[Side], found: list[str]) -> None:
+def test_a_run_differs_where_a_block_does(session: SparkSession, rows: list[Side], runs: list[str]) -> None:
     sides = local_table(session, rows, SIDES).selectExpr("*", "claim = 1 AS is_claim")
     differing = differing_runs(sides).distinct().collect()
-    assert sorted(row["run"] for row in differing) == found
+    assert sorted(row["run"] for row in differing) == runs
     assert {row["block"] for row in differing} <= {SOME}
