@@ -76,6 +76,7 @@ LONG: dict[str, str] = {
     r"mappings/tools/test_how_to\.py::test_some_nodes": "test_the_rule_of_the_document_can_be_put_in_its_place",
     # -- native_backend
     r"native_backend/\w+/test_\w+\.py::test_a_million_delayed": "the other tests of the file",
+    r"native_backend/log/kafka/test_kill\.py::test_what_was": "test_kill_9_of_the_broker",
     r"native_backend/log/kafka/test_leaderless\.py": "test_watch.py, and test_retry.py in the folder above",
     r"native_backend/log/kafka/test_ranges\.py::test_brokers": "test_a_consumer_that_reaches_no_broker_is_replaced",
     r"native_backend/log/kafka/test_reports\.py::test_a_completion_says.*-[1-4]\]": "the first seed of each way",

@@ -20,6 +20,7 @@ pytestmark = [
 ]
 BATCH = 100
 SHARD = "kill/journal"
+KILLS = 12
 
 
 @pytest.fixture
@@ -152,6 +153,40 @@ def test_kill_9_of_the_broker_loses_nothing_that_was_acknowledged(
     assert set(journal) <= set(load.kept) | set(load.doubtful)
     log.close()
     assert projecting.poll() is None, "the process that sets group offsets lives"
+
+
+def test_what_was_committed_can_be_read_after_each_of_many_kills(tmp_path: Path) -> None:
+    """Each kill comes right behind the answer to a commit, while its marker is being written. Kafka 4.3 and 4.4 forget
+    the marker where the partition has no leader when the node comes back, and nothing behind it can be read."""
+    broker, sent = start_broker(tmp_path / "kafka"), 0
+    try:
+        log = open_kafka(broker.bootstrap, {})
+        log.control.create_topics([TopicSpec("journal")])
+        for round_ in range(KILLS):
+            claim_again(log)
+            for _ in range(6 + round_):
+                commit(log, sent)
+                sent += 1
+            broker.kill()
+            log.close()
+            broker.restart()
+            log = open_kafka(broker.bootstrap, {})
+            claim_again(log)
+            deadline = time.monotonic() + HANG_S
+            while [number for _, number in read_all(log, "journal")] != [*range(sent)]:
+                assert time.monotonic() < deadline, f"committed, and cannot be read after kill {round_ + 1}"
+                time.sleep(0.05)
+        log.close()
+    finally:
+        broker.stop()
+
+
+def commit(log: Log, number: int) -> None:
+    log.transact(SHARD, [Write("journal", 0, b"k", b"%d" % number)], number)
+    answers = log.poll()
+    while not answers:
+        answers = log.poll()
+    assert [answer.failure for answer in answers] == [None]
 
 
 def run_for(load: Load, seconds: float) -> None:
