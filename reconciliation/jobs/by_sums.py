@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reconciliation.jobs.evidence import Fates, ends_of
+from reconciliation.jobs.kept_sums import Kept
 from reconciliation.model import run_sums, schemas
 from reconciliation.model.acts import Act
 from reconciliation.model.ranges import NO_END, Extent, Kind
@@ -45,15 +46,13 @@ def check(extent: Extent, catalog: Catalog, window: Window) -> None:
 
 
 class BySums:
-    """`sums`: `schemas.SUMS`, of all links; `rows`: how many."""
+    """What is asked of sums that are not there is known without Spark."""
 
     is_quick = True
 
-    def __init__(
-        self, spark: SparkSession, landed: Landed, chain: Chain, catalog: Catalog, sums: DataFrame, rows: int
-    ) -> None:
-        self.rows = rows
-        self._spark, self._landed, self._chain, self._catalog, self._sums = spark, landed, chain, catalog, sums
+    def __init__(self, spark: SparkSession, landed: Landed, chain: Chain, catalog: Catalog, kept: Kept) -> None:
+        self.rows, self._sums, self._names = kept.rows, kept.sums, kept.names
+        self._spark, self._landed, self._chain, self._catalog = spark, landed, chain, catalog
         self._has_trimmed = any(catalog.first_kept.values())
         self._looked_at: DataFrame | None = None
         self._trimmed: DataFrame | None = None
@@ -71,7 +70,7 @@ class BySums:
         return []
 
     def acts(self) -> list[Act]:
-        return [Act.of(row) for row in added.acts(self._sums).collect()]
+        return [Act.of(row) for row in added.acts(self._sums).collect()] if "acts" in self._names else []
 
     def mentions(self, begun: DataFrame | None) -> list[Mention]:
         rows = added.mentions(self._sums, begun).collect()
@@ -108,7 +107,7 @@ class BySums:
     def event_blocks(self, tables: frames.Small, nodes: DataFrame) -> DataFrame:
         parts = added.event_parts(self._sums, nodes)
         if self._has_trimmed:
-            cut = self._records_at(added.cut_places(self._sums, nodes))("events")
+            cut = self._records_at(self._stretches(added.cut_places(self._sums, nodes)))("events")
             parts = parts.unionByName(durables.event_parts(decode.events(cut, nodes)))
         return durables.event_blocks(parts, tables.beginnings)
 
@@ -146,6 +145,8 @@ class BySums:
         return added.trimmed(self._trimmed, states, self._looked_at, rows)
 
     def copies(self, accounts: frames.Accounts, nodes: DataFrame) -> DataFrame:
+        if not self._names & {"copied", "held"}:
+            return frames.local_table(self._spark, [], schemas.COPIES_COMPARED)
         if self._has_trimmed and added.has_cut_copies(self._sums, nodes):
             raise RowsNeededError("copies were trimmed")
         return added.copies(self._sums, nodes)
@@ -172,15 +173,19 @@ class BySums:
 
     def _accounts(self, places: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         """From the rows of these places alone."""
-        records = frames.decoded(self._records_at(places))
-        return frames.accounts(self._spark, self._landed.extent, records, tables, nodes, self._catalog, None)
+        stretches = self._stretches(places)
+        records = frames.decoded(self._records_at(stretches))
+        accounts = frames.accounts(self._spark, self._landed.extent, records, tables, nodes, self._catalog, None)
+        return replace(accounts, has_outcomes=(f"{self._chain.prefix}.outcomes", 0) in stretches)
 
-    def _records_at(self, places: DataFrame) -> Callable[[Kind], DataFrame]:
-        """By kind, the records at these places."""
+    def _stretches(self, places: DataFrame) -> frames.Stretches:
         spans: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for row in places.distinct().collect():
             spans.setdefault((row["topic"], row["partition"]), []).append((row["offset_first"], row["offset_last"]))
-        stretches = {place: merged(ranges) for place, ranges in spans.items()}
+        return {place: merged(ranges) for place, ranges in spans.items()}
+
+    def _records_at(self, stretches: frames.Stretches) -> Callable[[Kind], DataFrame]:
+        """By kind, the records that are there."""
 
         def of_places(kind: Kind) -> DataFrame:
             return frames.records_at(self._spark, self._landed, self._chain, kind, stretches)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from importlib.abc import InspectLoader
 from pathlib import Path
@@ -43,9 +43,17 @@ _VERSIONS = " ".join(package.__version__ for package in (pyspark, numpy, orjson,
 VERIFIED = set[tuple[str, bytes]]()  # links and marks, by this process: from one round to the next they stay
 
 
-def kept(spark: SparkSession, landed: Landed, chain: Chain) -> tuple[DataFrame, int]:
-    """Of all links, those that count, and how many there are at most. Raises RowsNeededError where they cannot tell
-    what all rows tell."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Of all links, those that count; `rows`: how many there are at most; `names`: of which sums there are some."""
+
+    sums: DataFrame
+    rows: int
+    names: frozenset[str]
+
+
+def kept(spark: SparkSession, landed: Landed, chain: Chain) -> Kept:
+    """Raises RowsNeededError where they cannot tell what all rows tell."""
     auditor = _auditor()
     if not auditor:
         raise RowsNeededError("there is no source of this auditor here")
@@ -55,22 +63,24 @@ def kept(spark: SparkSession, landed: Landed, chain: Chain) -> tuple[DataFrame, 
     evidence = (span for link in chain.links for span in link.ranges if kind_of(chain.prefix, span.topic) in EVIDENCE)
     if any(there.get((span.topic, span.partition), 0) > span.first for span in evidence):
         raise RowsNeededError("some records of an increment count no more")
-    counting, paths, rows, all_count = list[tuple[str, str, int]](), list[str](), 0, True
+    counting, paths, rows, all_count, names = list[tuple[str, str, int]](), list[str](), 0, True, set[str]()
     for link in chain.links:
         own = {(span.topic, span.partition) for span in link.ranges}
         places, all_count = sorted(own & there.keys()), all_count and own <= there.keys()
         counting += [(link.name, topic, partition) for topic, partition in places]
         folder, of_link = _made(spark, landed, chain, link, {"auditor": auditor, "of": [[*place] for place in places]})
         rows += of_link
-        paths += [(folder / name).url for name in folder.names() if name.startswith(_SUM)]
+        parts = [name for name in folder.names() if name.startswith(_SUM)]
+        paths += [(folder / name).url for name in parts]
+        names |= {name.removeprefix(_SUM) for name in parts}
     if not paths:
-        return frames.local_table(spark, [], schemas.SUMS), 0
+        return Kept(frames.local_table(spark, [], schemas.SUMS), 0, frozenset())
     reader = spark.read.option("basePath", chain.folder.url).schema(f"link string, {_MADE} string, {schemas.SUMS}")
     sums_of_links = reader.parquet(*paths).drop(_MADE)
-    if all_count:
-        return sums_of_links, rows
-    table = F.broadcast(frames.local_table(spark, counting, schemas.COUNTED))
-    return sums_of_links.join(table, ["link", "topic", "partition"], "left_semi"), rows
+    if not all_count:
+        table = F.broadcast(frames.local_table(spark, counting, schemas.COUNTED))
+        sums_of_links = sums_of_links.join(table, ["link", "topic", "partition"], "left_semi")
+    return Kept(sums_of_links, rows, frozenset(names))
 
 
 def _is_divided(link: Link, prefix: str) -> bool:

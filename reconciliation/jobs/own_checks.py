@@ -178,7 +178,8 @@ def row_findings(
     if unselected:
         keys = local_table(spark, sorted(unselected), schemas.OF_DURABLES)
         parts.append(own_acts.filtered(accounts.terminals, accounts.events, keys))
-    parts.append(send_order.regressions(accounts.groups))
+    if accounts.has_outcomes:
+        parts.append(send_order.regressions(accounts.groups))
     return parts
 
 

@@ -121,8 +121,7 @@ def _by_sums(case: Case) -> BySums:
     if chain is None:
         raise RowsNeededError("it could not continue from the state")
     by_sums.check(extent, case.catalog, case.window)
-    sums, rows = kept_sums.kept(case.spark, case.landed, chain)
-    return BySums(case.spark, case.landed, chain, case.catalog, sums, rows)
+    return BySums(case.spark, case.landed, chain, case.catalog, kept_sums.kept(case.spark, case.landed, chain))
 
 
 def _judged(case: Case, evidence: Evidence) -> Judgement:

@@ -68,6 +68,7 @@ STRETCHES = "of_topic string, of_partition int, first bigint, last bigint"
 TTLS = "store bigint, node_ttl_ms bigint"
 OF_DURABLES = "store bigint, durable string"
 LETTERS_TO = "store bigint, in_node string, since bigint"
+COPIES_COMPARED = "store bigint, recorded bigint, held bigint, same boolean"
 COPIED_TO = "store bigint, in_node string, may_miss int, may_have int"
 CELLS = """
 digest string, `table` string, cell int, expected_rule string, then_operation string, then_outcome string,

@@ -271,6 +271,8 @@ class Accounts:
     all: DataFrame
     older: DataFrame | None
     """Events of whose publishing the evidence was trimmed; None when none was."""
+    has_outcomes: bool = True
+    """Whether any outcome record was read."""
 
 
 def groups_of(outcomes: DataFrame, tables: Small, since: int | None) -> DataFrame:
