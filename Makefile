@@ -14,6 +14,8 @@ PYTEST ?=
 TORTURE ?=
 CRASH_POINTS ?=
 ROUNDS ?= 20
+RUNS ?= 20
+HISTORIES ?=
 DIST ?= dist
 PYTHONS ?=
 BROKERS ?= 1
@@ -25,7 +27,7 @@ EXTENSIONS := gateway/amqp/_deliveries.c gateway/amqp/_sends.c gateway/frames/_f
 HEADERS := native_backend/log/loaded_library.h native_backend/log/octets.h native_backend/log/kafka/librdkafka.h
 CODE := $(ROOMS) bench deploy tests
 
-.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture hostile shake mappings-check wheels lock clean prerequisites-test prerequisites-long
+.PHONY: help setup demo test test-long test-all check run kafka kafka-stop bench simulate fuzz torture hostile histories shake mappings-check wheels lock clean prerequisites-test prerequisites-long
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +77,9 @@ torture: setup ## kill and starve a real gateway and its realm, then look for wh
 
 hostile: setup ## what others notice of hostile peers of ten kinds, 5 minutes (SEED=n REALM=kafka HOSTILE=args)
 	@$(BIN)/python -m bench.hostile --seed $(SEED) --realm $(REALM) $(HOSTILE)
+
+histories: setup ## live RUNS=20 honest histories and reconcile each with ledgers: nothing may be found (SEED=n REALM=kafka HISTORIES=args)
+	@$(BIN)/python -W ignore -m tests.reconciliation.histories --seed $(SEED) --runs $(RUNS) --realm $(REALM) $(HISTORIES)
 
 shake: setup ## the tests that broke on busy machines, under what broke them (ROUNDS=20)
 	@$(BIN)/python -m tests.shake --rounds $(ROUNDS)

@@ -105,6 +105,7 @@ LONG: dict[str, str] = {
     r"reconciliation/read/test_merging\.py::test_a_chain": "test_each_record_counts_once",
     r"reconciliation/summing/test_by_columns\.py::test_(both.*seed|several|rec|the_par)": "test_both_make_the_same",
     r"reconciliation/ledgers/test_checks\.py::test_(each_lie|what_|lines_)": "test_all_lies_at_once",
+    r"reconciliation/histories/": "mutants/test_mutants.py::test_an_unchanged_gateway_is_clean",
     r"reconciliation/mutants/test_mutants\.py::.*\[(?!embedded-basic)": "this; ledgers/test_checks.py",
     r"reconciliation/read/test_sums_at_random\.py": "tests/reconciliation/read/test_sums.py",
     r"reconciliation/read/test_sums_of_trimmed\.py::test_trimmed_stores": "test_a_store_that_lost; test_by_columns.py",

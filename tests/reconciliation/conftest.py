@@ -59,23 +59,33 @@ class Result:
 Reconcile = Callable[..., Result]
 
 
+def reconciled(
+    session: SparkSession,
+    realm: Realm,
+    out: Path,
+    window: Window | None = None,
+    now_us: int | None = None,
+    state: Path | Folder | None = None,
+    sums: bool = False,
+    ledgers: Path | None = None,
+) -> Result:
+    """As the command does it, but for the session. `out`: an earlier one may have left its landing there; `state`: how
+    far it came; `sums` and `ledgers`: as the options of these names."""
+    kept, text = LocalFolder(state) if isinstance(state, Path) else state, io.StringIO()
+    extent = landing.extent_of(realm)
+    task = Task(session, realm, window or Window(), LocalFolder(out), kept, sums=sums)
+    if ledgers is not None:
+        task = replace(task, ledgers=LocalFolder(ledgers))
+    code = commands.run(task, extent, text, now_us=now_us)
+    session.catalog.clearCache()
+    return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)
+
+
 @pytest.fixture(scope="session")
 def reconcile(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reconcile:
-    """Judge a realm with the shared session; all else as the command does it."""
+    """Judge a realm with the shared session."""
 
-    def run(realm: Realm, window: Window | None = None, out: Path | None = None, now_us: int | None = None,
-            state: Path | Folder | None = None, sums: bool = False,
-            ledgers: Path | None = None) -> Result:  # fmt: skip
-        """`out`: where an earlier one has left its landing; `state`: how far it came; `sums` and `ledgers`: as the
-        options of these names."""
-        kept = LocalFolder(state) if isinstance(state, Path) else state
-        out, text = out or tmp_path_factory.mktemp("out"), io.StringIO()
-        extent = landing.extent_of(realm)
-        task = Task(session, realm, window or Window(), LocalFolder(out), kept, sums=sums)
-        if ledgers is not None:
-            task = replace(task, ledgers=LocalFolder(ledgers))
-        code = commands.run(task, extent, text, now_us=now_us)
-        session.catalog.clearCache()
-        return Result(code, text.getvalue(), json.loads((out / "manifest.json").read_text()), out)
+    def run(realm: Realm, window: Window | None = None, out: Path | None = None, **more: Any) -> Result:
+        return reconciled(session, realm, out or tmp_path_factory.mktemp("out"), window, **more)
 
     return run

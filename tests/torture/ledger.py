@@ -36,7 +36,7 @@ class Ledger:
         self.lines.append(line)
         if self.path is not None:
             with self.path.open("a") as out:
-                out.write(json.dumps({"commit": _commit(), **line}, separators=(",", ":")) + "\n")
+                out.write(json.dumps({"commit": commit(), **line}, separators=(",", ":")) + "\n")
 
     def deaths(self, realm: str) -> Counter[str]:
         """By place, in runs that broke no guarantee."""
@@ -75,7 +75,7 @@ def _markdown(rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _commit() -> str:
+def commit() -> str:
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
