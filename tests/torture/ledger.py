@@ -10,12 +10,12 @@ shows all of it as Markdown.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.kit.commit import commit
 from tests.torture.system.nemesis import points_of
 
 Line = dict[str, Any]
@@ -73,12 +73,6 @@ class Ledger:
 
 def _markdown(rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def commit() -> str:
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
 
 
 def main() -> None:

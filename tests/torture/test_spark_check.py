@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.torture.checks.spark import objections
+from tests.kit.objections import objections
 
 
 def entry(code: str, severity: str = "C", count: int = 1) -> dict[str, Any]:

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from reconciliation.engine import connector, spark
+from tests.kit.commit import commit
 from tests.kit.processes.broker import start_broker
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
 from tests.reconciliation.conftest import Result, reconciled
 from tests.reconciliation.histories.history import History
 from tests.reconciliation.histories.judging import objections_to
-from tests.torture.ledger import commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from time import sleep
 from typing import Any, Final
 
 from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.tables.renamed import Tables
 from tests.reconciliation.histories.clients import GONE, STATES, Client
-from tests.torture.system.tables import Tables
 
 QUEUES: Final = ("work", "levels", "brief", "full", "evicting", "slow", "dead")
 CHANNELS: Final = ("news", "few-news")

@@ -8,9 +8,9 @@ from typing import Any
 
 from reconciliation.ledgers.checks import SKEW_US
 from reconciliation.model.settings import Realm
+from tests.kit.objections import objections
 from tests.kit.processes.gateway import GatewayProcess
 from tests.reconciliation.conftest import Reconcile
-from tests.torture.checks.spark import objections
 
 
 def objections_to(gateway: GatewayProcess, reconcile: Reconcile, ledgers: Path) -> list[str]:

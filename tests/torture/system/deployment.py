@@ -23,9 +23,9 @@ from tests.kit.processes.gateway import REALMGATE
 from tests.kit.processes.jumping_clock import JumpingClock
 from tests.kit.processes.networks import Network
 from tests.kit.processes.preloaded import together
+from tests.kit.tables.renamed import Tables
 from tests.torture.crash_points import MARK
 from tests.torture.system.proxy import Proxy
-from tests.torture.system.tables import Tables
 
 COULD_NOT_RUN = 2  # what `realmgate serve` ends with when its realm is not there
 START_S = 90.0  # a gateway whose Kafka recovers beside eight builds

@@ -1,4 +1,4 @@
-"""The tables of the gateway that is tortured, in a folder of its own: shipped ones, but for the name of one rule, which
+"""The tables of a gateway that is reloaded, in a folder of its own: shipped ones, but for the name of one rule, which
 is another one each time, or a file that is not sound. Behaviour stays, so every guarantee holds.
 """
 
