@@ -54,8 +54,6 @@ class BySums:
         self.rows, self._sums, self._names = kept.rows, kept.sums, kept.names
         self._spark, self._landed, self._chain, self._catalog = spark, landed, chain, catalog
         self._has_trimmed = any(catalog.first_kept.values())
-        self._looked_at: DataFrame | None = None
-        self._trimmed: DataFrame | None = None
 
     def numberings(self, before: int, hidden_from: int, young: int) -> list[Numbering]:
         if hidden_from != NO_END:
@@ -112,9 +110,7 @@ class BySums:
         return durables.event_blocks(parts, tables.beginnings)
 
     def trimmed_blocks(self, nodes: DataFrame) -> DataFrame | None:
-        if self._has_trimmed:
-            self._trimmed = added.trimmed_blocks(self._sums, nodes).persist()
-        return self._trimmed
+        return added.trimmed_blocks(self._sums, nodes).persist() if self._has_trimmed else None
 
     def end_blocks(self) -> DataFrame:
         return added.end_blocks(self._sums)
@@ -132,17 +128,19 @@ class BySums:
         accounts = self._accounts(places, tables, nodes)
         if not self._has_trimmed:
             return accounts
-        self._looked_at = doubtful
         return replace(
             accounts,
             claims=durables.within(accounts.claims, doubtful),
             terminals=durables.within(accounts.terminals, doubtful),
+            looked_at=doubtful,
         )
 
-    def trimmed(self, states: DataFrame, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
-        assert self._looked_at is not None and self._trimmed is not None, "events and ends come before"
+    def trimmed(
+        self, states: DataFrame, gone: DataFrame | None, accounts: frames.Accounts, tables: frames.Small
+    ) -> DataFrame:
+        assert gone is not None and accounts.looked_at is not None, "some store has lost its beginning"
         rows = durables.trimmed(accounts.claims, ends_of(accounts, tables), tables.durables)
-        return added.trimmed(self._trimmed, states, self._looked_at, rows)
+        return added.trimmed(gone, states, accounts.looked_at, rows)
 
     def copies(self, accounts: frames.Accounts, nodes: DataFrame) -> DataFrame:
         if not self._names & {"copied", "held"}:

@@ -54,8 +54,10 @@ class Evidence(Protocol):
     def events_and_ends(self, states: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         """`states`: see `durables.durable_blocks`."""
 
-    def trimmed(self, states: DataFrame, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
-        """As `durables.trimmed` has it, where some store has lost its beginning."""
+    def trimmed(
+        self, states: DataFrame, gone: DataFrame | None, accounts: frames.Accounts, tables: frames.Small
+    ) -> DataFrame:
+        """As `durables.trimmed` has it, where some store has lost its beginning. `gone`: see `trimmed_blocks`."""
 
     def copies(self, accounts: frames.Accounts, nodes: DataFrame) -> DataFrame: ...
 
@@ -129,7 +131,9 @@ class ByRows:
     def events_and_ends(self, states: DataFrame, tables: frames.Small, nodes: DataFrame) -> frames.Accounts:
         return self._all()
 
-    def trimmed(self, states: DataFrame, accounts: frames.Accounts, tables: frames.Small) -> DataFrame:
+    def trimmed(
+        self, states: DataFrame, gone: DataFrame | None, accounts: frames.Accounts, tables: frames.Small
+    ) -> DataFrame:
         return durables.trimmed(accounts.claims, ends_of(accounts, tables), tables.durables)
 
     def _all(self) -> frames.Accounts:

@@ -160,13 +160,10 @@ def _answered(case: Case, evidence: Evidence, ask: Ask) -> Judgement:
     nodes = frames.stores(spark, stores, catalog)
     ended_of = ask(lambda: _ended(evidence, tables, nodes, None))
     named, reused = _deliveries(spark, evidence.deliveries(tables, nodes, since), tables, stores)
-    if reused is None or evidence.is_quick:  # it has begun, and changes the evidence
-        ended = ended_of()
-    if reused is not None:
-        ended = _ended(evidence, tables, nodes, reused)
+    ended = ended_of() if reused is None else _ended(evidence, tables, nodes, reused)
     accounts, counts = ended.accounts, ended.counts
     evidence.check(counts)
-    trimmed = _trimmed(evidence, ended.states, accounts, tables, catalog)
+    trimmed = _trimmed(evidence, ended, tables, catalog)
     copied, unlike = own_checks.copies_compared(evidence.copies(accounts, nodes), catalog, extent, prefix, stores)
     findings += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
     tell("naming what does not agree")
@@ -200,10 +197,11 @@ def _answered(case: Case, evidence: Evidence, ask: Ask) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of events. `states`: see `durables.durable_blocks`; `folded` and `counts`: see `durables.fold` and
-    `durables.counts`."""
+    """What became of events. `states`: see `durables.durable_blocks`; `gone`: see `Evidence.trimmed_blocks`; `folded`
+    and `counts`: see `durables.fold` and `durables.counts`."""
 
     states: DataFrame
+    gone: DataFrame | None
     accounts: frames.Accounts
     folded: DataFrame
     counts: Fates
@@ -218,7 +216,7 @@ def _ended(evidence: Evidence, tables: frames.Small, nodes: DataFrame, reused: D
     folded = durables.fold(
         states, accounts.events, ends_of(accounts, tables), tables.durables, tables.beginnings
     ).persist()
-    return Ended(states, accounts, folded, _counts(durables.counts(event_blocks, states, folded)))
+    return Ended(states, gone, accounts, folded, _counts(durables.counts(event_blocks, states, folded)))
 
 
 def _left_out(
@@ -302,12 +300,10 @@ def _counts(counted: DataFrame) -> Fates:
     return counts
 
 
-def _trimmed(
-    evidence: Evidence, states: DataFrame, accounts: frames.Accounts, tables: frames.Small, catalog: Catalog
-) -> Fates:
+def _trimmed(evidence: Evidence, ended: Ended, tables: frames.Small, catalog: Catalog) -> Fates:
     """What lies below the stores' first kept EIDs, as far as it is known."""
     has_trimmed = any(catalog.first_kept.values())
-    return _counts(evidence.trimmed(states, accounts, tables)) if has_trimmed else {}
+    return _counts(evidence.trimmed(ended.states, ended.gone, ended.accounts, tables)) if has_trimmed else {}
 
 
 def _some(spark: SparkSession, rows: DataFrame, ddl: str) -> DataFrame | None:

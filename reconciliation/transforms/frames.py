@@ -273,6 +273,8 @@ class Accounts:
     """Events of whose publishing the evidence was trimmed; None when none was."""
     has_outcomes: bool = True
     """Whether any outcome record was read."""
+    looked_at: DataFrame | None = None
+    """(store, block): of these blocks of EIDs alone the claims and ends are; None: of all."""
 
 
 def groups_of(outcomes: DataFrame, tables: Small, since: int | None) -> DataFrame:
