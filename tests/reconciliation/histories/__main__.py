@@ -26,7 +26,7 @@ from tests.kit.processes.broker import start_broker
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
 from tests.reconciliation.conftest import Result, reconciled
 from tests.reconciliation.histories.history import History
-from tests.reconciliation.histories.judging import objections_to
+from tests.reconciliation.judging import objections_to
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,23 +9,16 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from proton import Delivery, Message, ProtonException, Timeout, symbol
+from proton import Message, ProtonException, symbol
 from proton.handlers import MessagingHandler, TransactionHandler
 from proton.reactor import Container, DurableSubscription, Selector
-from proton.utils import BlockingConnection, BlockingReceiver, SendException
+from proton.utils import BlockingConnection
 
 from tests.kit.patience import HANG_S
 from tests.kit.wire.client_ledger import ClientLedger
-from tests.kit.wire.ledger import tag_of
+from tests.kit.wire.noted import send, settle_next
 
 GONE: Final = (ProtonException, OSError)
-STATES: Final = {
-    "accepted": Delivery.ACCEPTED,
-    "released": Delivery.RELEASED,
-    "rejected": Delivery.REJECTED,
-    "modified": Delivery.MODIFIED,
-}
-_OUTCOMES: Final = {int(state): name for name, state in STATES.items()}
 _LEFT_S: Final = 0.3
 """So long nothing comes where nothing is left, nearly always."""
 _DELAY: Final = symbol("x-opt-delivery-delay")
@@ -46,13 +39,7 @@ class Client:
             connection = self._connected()
             sender = connection.create_sender(node)
             for name in names:
-                message = _message(name, chance)
-                ledger.sent(node, name, str(message.body).encode())
-                try:
-                    state = sender.send(message).remote_state
-                except SendException as error:
-                    state = error.state
-                ledger.told(name, _OUTCOMES[int(state)])
+                send(sender, ledger, node, _message(name, chance))
             connection.close()
 
     def consume(self, node: str, states: Sequence[str], durable: str = "", selector: str = "") -> None:
@@ -64,12 +51,12 @@ class Client:
             connection = self._connected()
             receiver = connection.create_receiver(node, name=durable or None, credit=1, options=options or None)
             for state in states:
-                if not _one(receiver, ledger, state):
+                if not settle_next(receiver, ledger, state, _LEFT_S):
                     break
             receiver.link.drain(0)
             connection.wait(lambda: not receiver.link.draining(), HANG_S)
             while receiver.fetcher is not None and receiver.fetcher.has_message:
-                _one(receiver, ledger, "accepted")
+                settle_next(receiver, ledger, "accepted", _LEFT_S)
             connection.close()
 
     def transact(self, source: str, count: int, target: str, names: Sequence[str], *, commit: bool) -> None:
@@ -91,21 +78,6 @@ def _message(name: str, chance: Random) -> Message:
     if chance.random() < 0.15:
         message.annotations = {_DELAY: chance.choice([100, 1_500])}
     return message
-
-
-def _one(receiver: BlockingReceiver, ledger: ClientLedger, state: str) -> bool:
-    try:
-        message = receiver.receive(_LEFT_S)
-    except Timeout:
-        return False
-    assert receiver.fetcher is not None
-    tag = tag_of(receiver)
-    ledger.received(tag, str(message.id), str(message.body).encode())
-    ledger.settled(tag, state)
-    if state == "modified":
-        receiver.fetcher.unsettled[-1].local.failed = True
-    receiver.settle(STATES[state])
-    return True
 
 
 class _Transaction(MessagingHandler, TransactionHandler):

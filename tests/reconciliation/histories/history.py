@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.tables.renamed import Tables
-from tests.reconciliation.histories.clients import GONE, STATES, Client
+from tests.kit.wire.noted import STATES
+from tests.reconciliation.histories.clients import GONE, Client
 
 QUEUES: Final = ("work", "levels", "brief", "full", "evicting", "slow", "dead")
 CHANNELS: Final = ("news", "few-news")

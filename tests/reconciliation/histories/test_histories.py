@@ -12,7 +12,7 @@ import pytest
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
 from tests.reconciliation.conftest import Reconcile
 from tests.reconciliation.histories.history import History
-from tests.reconciliation.histories.judging import objections_to
+from tests.reconciliation.judging import objections_to
 
 STEPS = 25
 

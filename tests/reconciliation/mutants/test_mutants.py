@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from reconciliation.ledgers.checks import SKEW_US
-from reconciliation.model.settings import Realm
-from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_realm, make_gateway
-from tests.reconciliation.conftest import Reconcile, Result
+from tests.kit.processes.gateway import StartGateway, embedded_realm, make_gateway
+from tests.reconciliation.conftest import Reconcile
+from tests.reconciliation.judging import judged
 from tests.reconciliation.mutants import mutated
 from tests.reconciliation.mutants.mutants import MUTANTS
 from tests.reconciliation.mutants.workload import NAMES, create, work
 
 PROGRAM = [sys.executable, "-P", mutated.__file__]
-
-
-def judged(gateway: GatewayProcess, reconcile: Reconcile, ledgers: Path) -> Result:
-    """As one that begins later: of what was given just now it would not be known whether its store was made since."""
-    realm: dict[str, Any] = gateway.settings["realm"]
-    later = {"ledgers": ledgers, "now_us": time.time_ns() // 1000 + 2 * SKEW_US}
-    if realm["kind"] == "kafka":
-        return reconcile(Realm("kafka", realm["prefix"], bootstrap=realm["bootstrap"]), **later)
-    return reconcile(Realm("embedded", "um", path=Path(realm["path"])), **later)
 
 
 @pytest.mark.parametrize("transformer", ["basic", "complete", "none"])

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from proton import Delivery, Message, Timeout
-from proton.utils import BlockingConnection, BlockingReceiver, SendException
+from proton import Message
+from proton.utils import BlockingConnection
 
 from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire.client_ledger import ClientLedger
-from tests.kit.wire.ledger import tag_of
+from tests.kit.wire.noted import send, settle_next
 
 NAMES = [f"m-{number}" for number in range(8)]
 FIRST = ("accepted", "released", "rejected", "modified", "accepted")
 """What the first consumer says; the second one accepts all that it gets."""
 LEFT_S = 1.0
 """So long nothing comes where nothing is left."""
-_STATES = {
-    "accepted": Delivery.ACCEPTED,
-    "released": Delivery.RELEASED,
-    "rejected": Delivery.REJECTED,
-    "modified": Delivery.MODIFIED,
-}
-_OUTCOMES = {int(state): name for name, state in _STATES.items()}
 
 
 def create(gateway: GatewayProcess) -> None:
@@ -46,14 +39,7 @@ def publish(address: str, ledgers: Path, client: str, node: str, names: list[str
         connection = BlockingConnection(f"amqp://{address}", timeout=HANG_S, container_id=client)
         sender = connection.create_sender(node)
         for name in names:
-            text = f"text of {name}"
-            ledger.sent(node, name, text.encode())
-            try:
-                delivery = sender.send(Message(id=name, body=text))
-                state = delivery.remote_state
-            except SendException as error:
-                state = error.state
-            ledger.told(name, _OUTCOMES[int(state)])
+            send(sender, ledger, node, Message(id=name, body=f"text of {name}"))
         connection.close()
 
 
@@ -63,22 +49,7 @@ def consume(address: str, ledgers: Path, client: str, node: str, states: tuple[s
         connection = BlockingConnection(f"amqp://{address}", timeout=HANG_S, container_id=client)
         receiver = connection.create_receiver(node, credit=1)
         for state in states:
-            _one(receiver, ledger, state, HANG_S)
-        while not states and _one(receiver, ledger, "accepted", LEFT_S):
+            settle_next(receiver, ledger, state, HANG_S)
+        while not states and settle_next(receiver, ledger, "accepted", LEFT_S):
             pass
         connection.close()
-
-
-def _one(receiver: BlockingReceiver, ledger: ClientLedger, state: str, wait_s: float) -> bool:
-    try:
-        message = receiver.receive(wait_s)
-    except Timeout:
-        return False
-    tag = tag_of(receiver)
-    ledger.received(tag, str(message.id), str(message.body).encode())
-    ledger.settled(tag, state)
-    if state == "modified":
-        assert receiver.fetcher is not None
-        receiver.fetcher.unsettled[-1].local.failed = True
-    receiver.settle(_STATES[state])
-    return True

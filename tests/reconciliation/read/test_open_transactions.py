@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-import confluent_kafka
 import pytest
 
 from reconciliation.read import offsets
+from tests.kit.realm.open_transaction import OpenTransaction
 from tests.reconciliation.conftest import Reconcile
 from tests.reconciliation.realms import Place, made
 
@@ -24,23 +24,6 @@ HUNG = "another-programs"
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setattr(offsets, "PATIENCE_S", 1.0)  # it will not end while we wait
     yield made("kafka", request, tmp_path)
-
-
-class OpenTransaction:
-    """Of another producer, into these topics."""
-
-    def __init__(self, bootstrap: str, name: str, topics: list[str]) -> None:
-        self._producer = confluent_kafka.Producer(
-            {"bootstrap.servers": bootstrap, "transactional.id": name, "transaction.timeout.ms": 600_000}
-        )
-        self._producer.init_transactions(60)
-        self._producer.begin_transaction()
-        for topic in topics:
-            self._producer.produce(topic, key=b"not ours", value=b"x")
-        assert self._producer.flush(60) == 0
-
-    def abort(self) -> None:
-        self._producer.abort_transaction(60)
 
 
 def test_what_a_hanging_transaction_hides_is_not_lost(place: Place, reconcile: Reconcile) -> None:
