@@ -94,7 +94,8 @@ class TopicState:
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """What a log with brokers says of itself. `version`: empty where it was not asked for. `free_bytes`: of the fullest
-    disk; None where brokers do not say it, or were not asked.
+    disk; None where brokers do not say it, or were not asked. `risk`: by what their release may lose, empty: nothing
+    that is known.
     A topic that is not there, or whose settings may not be read, is not among `topics`; of these, those that may be
     there are `unread`."""
 
@@ -103,6 +104,7 @@ class Inspection:
     free_bytes: int | None
     topics: Mapping[str, TopicState]
     unread: Set[str] = frozenset()
+    risk: str = ""
 
 
 @dataclass(frozen=True, slots=True)

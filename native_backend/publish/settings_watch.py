@@ -6,6 +6,7 @@ could not be looked at is shown as that. A log without brokers has no such setti
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +16,7 @@ from native_backend.nodes.metadata import realm_topics
 from native_backend.nodes.topic_settings import SettingFault, Wanted, faults, is_vital
 from native_backend.state.troubles import Kind
 
+_LOG = logging.getLogger(__name__)
 _LOOK_S = 1.0
 _SHOWN = 3
 _KINDS: Mapping[str, Kind] = {"deletes": "topic-deletes", "loses": "topic-risks", "risks": "topic-risks"}
@@ -41,6 +43,8 @@ class SettingsWatch:
         if inspected is None:  # there are no such settings
             self._timer.stop()
             return
+        if inspected.risk:
+            _LOG.warning("%s: see `realmgate doctor`", inspected.risk)
         for topic, state in inspected.topics.items():
             for fault in faults(topic, state, self._own[topic], inspected.brokers):
                 if fault.grade == "deletes" and is_vital(self._context.prefix, topic):

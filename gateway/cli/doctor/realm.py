@@ -92,6 +92,8 @@ def broker(inspected: Inspection | LogError | None) -> Iterator[Finding]:
         yield not_looked_at("broker", str(inspected))
     elif inspected is not None:
         yield ok("broker", f"Kafka {inspected.version} or later, brokers: {inspected.brokers}")
+        if inspected.risk:
+            yield warn("broker", inspected.risk, "run Kafka 4.2.2: see docs/bad-worlds.md")
 
 
 def _missing(log: Log, prefix: str, there: Set[str]) -> Iterator[Finding]:

@@ -14,6 +14,12 @@ _NAMES = (
     *("cleanup.policy", "retention.ms", "retention.bytes", "min.insync.replicas", "unclean.leader.election.enable"),
     "message.timestamp.before.max.ms",  # since Kafka 3.6
 )
+_WITHOUT_MARKERS = range(30, 34)
+"""Levels of `metadata.version` that 4.3.0, 4.3.1 and 4.4.0 know; 4.2 knows up to 29 (Kafka's MetadataVersion)."""
+RISK = (
+    "Kafka 4.3.0, 4.3.1 and 4.4.0 may leave a transaction open where a partition has no leader for a moment; what was "
+    "stored behind it cannot be read, and the abort that opens the partition loses what was committed"
+)
 
 
 def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, whole: bool = True) -> Inspection:
@@ -34,7 +40,18 @@ def inspect(admin: KafkaAdminClient, topics: Sequence[str], *, whole: bool = Tru
         elif topic["error_code"] != kafka_errors.UnknownTopicOrPartitionError.errno:
             unread.add(name)
     free_bytes = _free(admin) if whole else None
-    return Inspection(len(brokers), version.removeprefix("<BrokerVersionData ").rstrip(">"), free_bytes, states, unread)
+    version = version.removeprefix("<BrokerVersionData ").rstrip(">")
+    return Inspection(len(brokers), version, free_bytes, states, unread, _risk(admin))
+
+
+def _risk(admin: KafkaAdminClient) -> str:
+    """Of the broker that answers: others may be of another release while a cluster is upgraded."""
+    try:
+        features = admin.describe_features()
+    except kafka_errors.UnsupportedVersionError:  # before 2.4
+        return ""
+    _, newest = features.get("metadata.version", {}).get("supported", (0, 0))
+    return RISK if newest in _WITHOUT_MARKERS else ""
 
 
 def _free(admin: KafkaAdminClient) -> int | None:

@@ -17,7 +17,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,12 +65,15 @@ class Broker:
         self.pid = int((self.directory / "pid").read_text())
 
 
-def start_broker(directory: Path, seen_at: int = 0, *, is_killed: bool = True) -> Broker:
+def start_broker(
+    directory: Path, seen_at: int = 0, *, is_killed: bool = True, other: Mapping[str, str] | None = None
+) -> Broker:
     """Start a node that keeps everything in `directory`, on a free port of loopback; returns when it answers. One that
     is up there is left as it is; one that was there comes back with its data and its port.
     `seen_at`: the port that it tells its clients, of a proxy of theirs. `is_killed`: a test kills or stops it; it then
-    serves again after 2 s. The controller of a node that stays is patient with a busy machine."""
-    settings = {}
+    serves again after 2 s. The controller of a node that stays is patient with a busy machine. `other`: settings of
+    `server.properties`."""
+    settings = dict(other or {})
     if seen_at:
         settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{seen_at},CONTROLLER://127.0.0.1:@CONTROLLER@"
     if not is_killed:
