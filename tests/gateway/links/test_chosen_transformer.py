@@ -44,12 +44,10 @@ def tables(tmp_path: Path) -> Path:
     return directory / "tables" / "classify.yaml"
 
 
-def test_nodes_have_the_transformer_of_their_rule(
-    tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(install(tmp_path / "acme", shout="acme_code:Shout")))
+def test_nodes_have_the_transformer_of_their_rule(tmp_path: Path, tables: Path) -> None:
     tables.write_text(RULES + rule("rich", "complete") + rule("plain", "none") + rule("loud", "shout"))
     gateway = make_gateway(tmp_path, embedded_realm(tmp_path), mappings={"dir": "mappings"})
+    gateway.environment["PYTHONPATH"] = str(install(tmp_path / "acme", shout="acme_code:Shout"))
     gateway.start()
     message = frames.message(b"body")
     with Peer(gateway.port) as peer:
