@@ -55,29 +55,28 @@ class LeavingSession:
         self._session = session
         self._awaited = 1  # things that have not happened yet
 
-    def begin(
-        self, links: Sequence[Link], end_link: Callable[[Link, str], Going | None], ending: Sequence[Going]
-    ) -> None:
-        """`end_link` gives the node that is about to go with a link; `ending` go with links that were suspended."""
-        for departure in ending:
+    def end_with(self, going: Sequence[Going]) -> None:
+        """Nodes that are about to go with links that were suspended."""
+        for departure in going:
             self._wait_for(departure.waiting)
-        for link in links:
-            if isinstance(link.owner, LeavingLink) and link.alive:
-                self._wait_for(link.owner.waiting)
-            elif link.alive:
-                going = end_link(link, "lost")
-                link.forget()
-                if going is not None:
-                    self._wait_for(going.waiting)
-        self._answer()
 
-    def _wait_for(self, waiting: list[Callable[[], None]]) -> None:
-        self._awaited += 1
-        waiting.append(self._answer)
+    def end(self, link: Link, end_link: Callable[[Link, str], Going | None]) -> None:
+        """`end_link` gives the node that is about to go with a link."""
+        if isinstance(link.owner, LeavingLink) and link.alive:
+            self._wait_for(link.owner.waiting)
+        elif link.alive:
+            going = end_link(link, "lost")
+            link.forget()
+            if going is not None:
+                self._wait_for(going.waiting)
 
-    def _answer(self) -> None:
-        """One thing less to wait for."""
+    def answer(self) -> None:
+        """One thing less to wait for; at the end, of its own links."""
         self._awaited -= 1
         if not self._awaited:
             self._answer_end(self._session)
             self._connection.touch()
+
+    def _wait_for(self, waiting: list[Callable[[], None]]) -> None:
+        self._awaited += 1
+        waiting.append(self.answer)

@@ -59,13 +59,13 @@ class WritePressure:
         self._engine, self._consuming, self._transactions = engine, consuming, transactions
         self._bytes_max = bytes_max
         self._looked = False  # since something has moved
-        self._congested = False
+        self._congested = self._is_held = False
         self._waiting: dict[Blocked, None] = {}
 
     @property
     def room(self) -> int:
         """Octets that it may be sent now."""
-        if self._congested:
+        if self._congested or self._is_held:
             return 0
         unread, held = self._engine.unsent + self.in_socket(), self.held
         if unread != held.unread:
@@ -112,6 +112,12 @@ class WritePressure:
         if not congested:
             self.notify()
 
+    def hold(self, is_held: bool) -> None:
+        """Its links end, or some of them: it gets no events meanwhile."""
+        self._is_held = is_held
+        if not is_held:
+            self.notify()
+
     def wait_for_room(self, link: Blocked) -> None:
         self._waiting[link] = None
 
@@ -127,7 +133,7 @@ class WritePressure:
     def notify(self) -> None:
         """Something has moved."""
         self._looked = False
-        if self._waiting:
+        if self._waiting and not self._is_held:
             blocked, self._waiting = self._waiting, {}
             for link in blocked:
                 link.wake()

@@ -232,7 +232,7 @@ class Server:
     def flush(self) -> bool:
         """One write for each connection that has something to say. False: none had."""
         touched, sent = self.gateway.touched, False
-        if touched and (self.gateway.ready or self.gateway.attach_share.is_due):
+        if self.gateway.departures or (touched and (self.gateway.ready or self.gateway.attach_share.is_due)):
             self.soon()
         while touched:
             port = self.sockets.get(touched.popitem()[0])

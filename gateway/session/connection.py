@@ -6,6 +6,7 @@ One call of `receive` is one turn.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gateway.amqp.engine import Engine
@@ -34,7 +35,7 @@ from gateway.amqp.link_ends import Link, Outgoing
 from gateway.amqp.link_owner import UNOWNED
 from gateway.attach.admission import Admission
 from gateway.attach.answer_sizes import see_that_it_fitted
-from gateway.attach.leaving import LeavingLink, LeavingSession
+from gateway.attach.leaving import LeavingLink
 from gateway.attach.link_limits import link_limit_fault
 from gateway.attach.link_names import LinkNames
 from gateway.attach.node_lifetimes import NodeLifetimes, TemporaryNode
@@ -48,6 +49,8 @@ from gateway.links.expiry_scopes import ExpiryScopes
 from gateway.links.shared import Shared
 from gateway.links.write_pressure import WritePressure
 from gateway.quotas.shares import holder_of
+from gateway.session.departures import Departures
+from gateway.session.ends import ends_of_all, ends_of_cut, ends_of_session, links_left
 from gateway.session.heartbeats import Heartbeats, Liveness
 from gateway.session.memory import count_unfinished
 from gateway.session.offered_capabilities import connection_capabilities
@@ -68,11 +71,13 @@ class Connection:
         sole_connections: SoleConnections,
         heartbeats: Heartbeats[Connection],
         touched: dict[Connection, None],
+        departures: Departures,
     ) -> None:
         """`touched`: those that have something to send."""
         self.gateway, limits = gateway, gateway.limits
         self.lifetimes, self.link_names = lifetimes, link_names
         self._sole_connections, self._heartbeats, self._touched = sole_connections, heartbeats, touched
+        self._departures = departures
         self.engine = Engine(
             container=gateway.container,
             frame_size_max=limits.frame_size_bytes,
@@ -94,8 +99,8 @@ class Connection:
         held, most = gateway.held.open_account(self), limits.write_buffer_bytes
         self.write_pressure = WritePressure(self.engine, most, held, self.consuming, self.transactions)
         self.undecided, self.liveness = UndecidedAttaches(gateway.attach_share), Liveness(gateway.clock)
-        self._unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
-        self.waiting = self._is_busy = False  # it waits for the realm: nothing more is read; it carries facts out
+        self.unprocessed: list[Fact] = []  # read and not carried out yet, the latest first
+        self.waiting = self.is_busy = False  # it waits for the realm: nothing more is read; it carries facts out
 
     def receive(self, data: bytes | memoryview, effort_max: int = 0) -> bool:
         """One turn. False: there was no more in it than a heartbeat, or a part of something. With `effort_max` it may
@@ -114,25 +119,25 @@ class Connection:
         return bool(facts)
 
     def _carry_out(self, facts: list[Fact]) -> None:
-        on, self._is_busy = _ON, True
-        self._unprocessed = unprocessed = facts[::-1] + self._unprocessed if self.waiting else facts[::-1]
+        on, self.is_busy = _ON, True
+        self.unprocessed = unprocessed = facts[::-1] + self.unprocessed if self.waiting else facts[::-1]
         try:
             while unprocessed and not self.waiting:
                 fact = unprocessed.pop()
                 on[type(fact)](self, fact)
         finally:
-            self._is_busy = False
+            self.is_busy = False
 
     def wait(self) -> None:
         """Carry nothing more out until `resume`: what follows must not overtake what waits for the realm."""
         self.waiting = True
 
     def resume(self) -> None:
-        if self.waiting:
+        if self.waiting and not self._departures.holds(self):
             self.waiting, held, self._held = False, self._held, 0
             self.gateway.waiting_bytes.release(self.holder, held)
-            if not self._is_busy:  # else what waits is carried out there
-                self._carry_out(self._unprocessed[::-1])
+            if not self.is_busy:  # else what waits is carried out there
+                self._carry_out(self.unprocessed[::-1])
             self.touch()
 
     def tick(self, now_s: float) -> None:
@@ -236,16 +241,16 @@ class Connection:
 
     def _on_flowed(self, fact: Flowed) -> None:
         link = fact.link.owner
-        if not isinstance(link, ConsumingLink) or ends(self._unprocessed, fact.link):
+        if not isinstance(link, ConsumingLink) or ends(self.unprocessed, fact.link):
             return
         # Proton knows already what the peer says last of this link: a drain waits for what it said before.
-        if speaks(self._unprocessed, fact.link) or link.pump():
+        if speaks(self.unprocessed, fact.link) or link.pump():
             link.wake()  # there may be more
 
     def _on_asked(self, fact: Asked) -> None:
         if fact.link is None:
             self.engine.tell_session(fact.channel)
-        elif not ends(self._unprocessed, fact.link):
+        elif not ends(self.unprocessed, fact.link):
             fact.link.tell_flow()
 
     def _on_detached(self, fact: Detached) -> None:
@@ -256,7 +261,7 @@ class Connection:
             link.owner.unsubscribe()
             return
         durable, consuming = given_up(self, link) if fact.closed else None, link.owner
-        going = self._end_link(link, "lost", fact.closed)
+        going = self.end_link(link, "lost", fact.closed)
         if going is not None:
             link.owner = leaving = LeavingLink(self, link, fact.closed)
             going.waiting.append(leaving.answer)
@@ -271,20 +276,16 @@ class Connection:
 
     def finish(self, link: Link, condition: str | None, detail: str) -> None:
         """Answer the closing DETACH of a link that had something left to do."""
-        self._end_link(link, "lost")
+        self.end_link(link, "lost")
         link.close(condition, detail)
         self.touch()
 
     def _on_session_ended(self, fact: SessionEnded) -> None:
         """Its links go without a word; the END is answered behind those that were detached before it."""
-        leaving = LeavingSession(self, self.engine.answer_end, fact.session)
-        leaving.begin(fact.links, self._end_link, self.lifetimes.end_session(self, fact.session))
-        self.expiry_scopes.end_session(fact.session)
+        self._departures.end_session(self, fact.links, ends_of_session(self, fact))
 
     def _on_closed(self, fact: Closed) -> None:
-        self.lose("lost")
-        self.closing = True
-        self.engine.close()
+        self._leave("lost", self.engine.close)
 
     def _on_faulted(self, fact: Faulted) -> None:
         fault, detail = fact.fault.fault, fact.fault.detail
@@ -303,12 +304,8 @@ class Connection:
         if then["scope"] == "link" and link is not None:
             self.close_link(link, then["condition"], detail)
         elif then["scope"] != "connection" and channel is not None:
-            for gone in self.engine.end_session(channel, then["condition"], detail):
-                self._end_link(gone, "lost")
-                gone.forget()
-            session = self.engine.session(channel)
-            self.lifetimes.end_session(self, session)
-            self.expiry_scopes.end_session(session)
+            cut = [link for link in self.engine.links() if link.session == self.engine.session(channel)]
+            self._departures.end_session(self, cut, ends_of_cut(self, cut, channel, then["condition"], detail))
         else:
             self.at_fault = fault not in ("idle", "container-taken-over")
             self.close(then["condition"], detail, "cut-off" if fault == "idle" else "lost")
@@ -317,7 +314,7 @@ class Connection:
     def close_link(self, link: Link, condition: str, detail: str) -> None:
         """Detach for good, with a reason. What the peer had not stated is lost to it."""
         if link.alive:
-            self._end_link(link, "lost")
+            self.end_link(link, "lost")
             if link.owner is UNOWNED or isinstance(link.owner, Admission):
                 link.refuse(condition, detail)
                 see_that_it_fitted(self, link)
@@ -330,7 +327,7 @@ class Connection:
         see_that_it_fitted(self, link)
         self.touch()
 
-    def _end_link(self, link: Link, cause: str, closed: bool = True, *, counted: int = 1) -> TemporaryNode | None:
+    def end_link(self, link: Link, cause: str, closed: bool = True, *, counted: int = 1) -> TemporaryNode | None:
         """Gives the temporary node that is about to go with it. `counted`: 0 where it is none of the links yet."""
         if isinstance(link.owner, LeavingLink):
             return None
@@ -340,7 +337,7 @@ class Connection:
         if isinstance(link, Incoming) and link.unfinished is not None:  # it will never be whole
             self.transactions.mark_rollback_only(link.session, link.unfinished.named)
         if isinstance(link, Outgoing):  # what was read behind the end of the link is not heard any more
-            link.unprocessed += unprocessed_deliveries(self._unprocessed, link)
+            link.unprocessed += unprocessed_deliveries(self.unprocessed, link)
         if isinstance(owner, ConsumingLink):
             self.consuming.pop(owner, None)
             self.gateway.ready.pop(owner, None)
@@ -348,38 +345,32 @@ class Connection:
         owner.ended(cause)
         return self.lifetimes.left(link) if closed else self.lifetimes.suspended(self, link)
 
-    def lose(self, cause: str) -> None:
-        """Every link has gone with its connection. With an END that waits, the engine knows its links no more."""
-        ended = [link for fact in self._unprocessed if isinstance(fact, SessionEnded) for link in fact.links]
-        rest = [] if self._is_busy else self._unprocessed  # else they are carried out yet, and counted
-        uncounted: set[Any] = {fact.link for fact in rest if isinstance(fact, Attached)}
-        for link in [*self.engine.links(), *ended]:
-            if link.alive:
-                why = "lost" if cause == "cut-off" and ends(self._unprocessed, link) else cause
-                self._end_link(link, why, counted=int(link not in uncounted))
-                link.forget()
+    def close(self, condition: str | None, detail: str = "", cause: str = "lost") -> None:
+        """Close the connection from our side."""
+        if not self.closing:
+            self._leave(cause, lambda: self.engine.close(condition, detail))
+
+    def lost(self) -> None:
+        """The socket has gone; links that are still there were not closed before."""
+        self._leave("cut-off", self._free)
+        self._touched.pop(self, None)
+
+    def _free(self) -> None:
+        self.write_pressure.close()
+        self.engine.free()
+
+    def _leave(self, cause: str, then: Callable[[], None]) -> None:
+        """Every link goes with its connection."""
+        self._departures.end_connection(self, links_left(self), ends_of_all(self, cause, then))
+        self.closing = True
+
+    def gone(self) -> None:
+        """All links have ended."""
         self.expiry_scopes.end()
         self.lifetimes.end_connection(self)
         self._sole_connections.leave(self)
         self._heartbeats.leave(self)
-        self._unprocessed = []
-        self.resume()
-
-    def close(self, condition: str | None, detail: str = "", cause: str = "lost") -> None:
-        """Close the connection from our side."""
-        if not self.closing:
-            self.lose(cause)
-            self.closing = True
-            self.engine.close(condition, detail)
-            self.touch()
-
-    def lost(self) -> None:
-        """The socket has gone; links that are still there were not closed before."""
-        self.lose("cut-off")
-        self.closing = True
-        self._touched.pop(self, None)
-        self.write_pressure.close()
-        self.engine.free()
+        self.unprocessed = []
 
 
 _ON: Any = {

@@ -27,6 +27,7 @@ from gateway.links.publishing import PublishingLink
 from gateway.links.shared import Pumped, Shared
 from gateway.session.connection import Connection
 from gateway.session.counted import counted
+from gateway.session.departures import Departures
 from gateway.session.heartbeats import Heartbeats
 from gateway.session.memory import end_stuck
 from gateway.session.sole_connections import SoleConnections
@@ -52,6 +53,7 @@ class Gateway(Shared):
         self.heartbeats: Heartbeats[Connection] = Heartbeats()
         self.lifetimes = NodeLifetimes(self)
         self.link_names = LinkNames()
+        self.departures = Departures(self._broke)
         self.stopping = False
         self.turned_s = clock.monotonic_s()  # when the last turn began that came to its end
         self.on_broken: Callable[[Any], None] = lambda _: None
@@ -63,6 +65,7 @@ class Gateway(Shared):
             Step("answers of the realm", self._take_answers),
             Step("attaches that waited", self._resume_attaching),
             Step("publishers of deleted nodes", self._end_publishers),
+            Step("links that leave", self.departures.advance),
             Step("events to links", self._dispatch),
             Step("temporary nodes", self._advance_lifetimes),
             Step("outcome records", lambda: self.outcomes.flush()),
@@ -120,9 +123,8 @@ class Gateway(Shared):
     # -- connections
 
     def connect(self) -> Connection:
-        connection = Connection(
-            self, self.lifetimes, self.link_names, self.sole_connections, self.heartbeats, self.touched
-        )
+        shared = self.lifetimes, self.link_names, self.sole_connections, self.heartbeats
+        connection = Connection(self, *shared, self.touched, self.departures)
         self.connections[connection] = None
         return connection
 
@@ -243,7 +245,7 @@ class Gateway(Shared):
     def stop(self) -> None:
         """Grant no more credit, dispatch no more events."""
         self.stopping = True
-        self.credit.stopped = True
+        self.credit.stopped = self.departures.at_once = True
 
     @property
     def drained(self) -> bool:
@@ -252,6 +254,7 @@ class Gateway(Shared):
 
     def close_connections(self) -> None:
         """Say goodbye to every peer; what consumers had not stated becomes available again."""
+        self.departures.finish()
         for connection in list(self.connections):
             connection.close("amqp:connection:forced", "the gateway is stopping", cause="stopped")
 

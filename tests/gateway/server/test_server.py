@@ -36,6 +36,7 @@ class _Gateway:
         self.ready: dict[object, None] = {}
         self.attach_share: AttachShare[Any] = AttachShare()
         self.heartbeats: Heartbeats[Any] = Heartbeats()
+        self.departures: tuple[object, ...] = ()
         self.clock = StoppedClock()
 
     def poll(self) -> None:

@@ -73,7 +73,7 @@ class Conversation:
         quiet = 0
         while quiet < 2:
             self.gateway.poll()
-            quiet = 0 if self.read() else quiet + 1
+            quiet = 0 if self.read() or self.gateway.departures else quiet + 1
         return self.seen[before:]
 
     def read(self) -> int:
