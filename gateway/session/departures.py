@@ -40,7 +40,7 @@ class Departures:
     """One gateway's. `at_once`: nothing waits any more, as the gateway stops."""
 
     def __init__(self, broke: Callable[[Leaving, str], None]) -> None:
-        """`broke` hears inside an `except` of ends that failed."""
+        """`broke` hears, inside an `except`, of a connection that is to be closed: we are wrong."""
         self.at_once = False
         self._broke = broke
         self._queue: deque[Leaving] = deque()
@@ -108,8 +108,11 @@ class Departures:
         """The first of these has come to its end."""
         self._ends[connection].popleft()
         self._held.discard(connection)
-        connection.write_pressure.hold(False)
-        connection.resume()
+        try:
+            connection.write_pressure.hold(False)
+            connection.resume()
+        except Exception:
+            self._broke(connection, "a connection could not go on behind the ends of its links")
         if self._ends[connection]:
             self._hold(connection)
         else:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gateway.session.connection import Connection
 from gateway.session.departures import TURN_EFFORT
 from gateway.session.gateway import Gateway
 from mappings import load_tables
@@ -177,6 +180,30 @@ def test_a_gateway_that_stops_ends_all_at_once(peer: Conversation, realm: Script
     peer.gateway.close_connections()
     assert many_closed(realm) == LINKS
     assert nothing_left(peer.gateway)
+
+
+@pytest.mark.parametrize("place", ["end_link", "resume"])
+def test_a_mistake_of_ours_ends_that_connection_alone(
+    peer: Conversation, realm: ScriptedRealm, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken: list[object] = []
+    peer.gateway.on_broken = broken.append
+    before = peer.gateway.faults["assertion"]
+    original, calls = getattr(Connection, place), iter(range(LINKS))
+
+    def mistaken(connection: Connection, *values: Any, **more: Any) -> Any:
+        if connection is peer.connection and next(calls) == (LINKS // 2 if place == "end_link" else 0):
+            raise AssertionError("a mistake")
+        return original(connection, *values, **more)
+
+    monkeypatch.setattr(Connection, place, mistaken)
+    peer.connection.receive(frames.end() + frames.transfer(0, frames.message(), channel=1))
+    other = Conversation(peer.gateway, "other")
+    other.say(frames.attach_sender("p"))
+    other.say(frames.transfer(0, frames.message()))
+    assert names(other)[-1] == "disposition", "it is served"
+    assert broken == [peer.connection] and peer.gateway.faults["assertion"] == before + 1
+    assert not peer.gateway.departures and not peer.gateway.realm.mistakes.troubles.present()
 
 
 def test_a_session_that_we_cut_ends_in_turns(peer: Conversation, realm: ScriptedRealm) -> None:
