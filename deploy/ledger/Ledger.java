@@ -11,15 +11,11 @@ import jakarta.jms.Message;
 import jakarta.jms.MessageConsumer;
 import jakarta.jms.MessageListener;
 import jakarta.jms.MessageProducer;
-import jakarta.jms.Queue;
 import jakarta.jms.Session;
-import jakarta.jms.TextMessage;
-import jakarta.jms.Topic;
 import java.io.IOException;
 import java.io.Writer;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -28,12 +24,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.zip.CRC32;
 
 /**
  * A ledger of what a JMS application sends, is told, receives and settles, for
@@ -42,14 +36,15 @@ import java.util.zip.CRC32;
  *
  * <pre>Ledger.of(new JmsConnectionFactory("amqp://gateway:5672"), Path.of("ledgers")).createConnection()</pre>
  *
- * Each connection has a file of its own. What goes through a {@code JMSContext} is not noted. The body of a bytes
- * message is noted where it comes, and not where it is sent: reading it there would change the message.
+ * Each connection has a file of its own, and so has what comes behind a failover. What goes through a
+ * {@code JMSContext} is not noted. The body of a bytes message is noted where it comes, and not where it is sent:
+ * reading it there would change the message.
+ *
+ * <p>Qpid JMS is asked, by reflection, for what Jakarta Messaging has no word for: failovers, sends that do not wait,
+ * and links whose messages are sent settled.
  */
 public final class Ledger {
   private static final Map<String, String> NOTHING = Map.of();
-  private static final String[] ENCODED = {"AMQP_NO_PREFIX:", "AMQP_STRING:", "AMQP_UUID:", "AMQP_ULONG:"};
-  private static final String BINARY = "AMQP_BINARY:";
-
   private Ledger() {}
 
   /** The same factory, whose connections note what they do in this directory. */
@@ -99,16 +94,44 @@ public final class Ledger {
   /** One connection, and its file. */
   private static final class Noted {
     private final Connection connection;
-    private final String client = UUID.randomUUID().toString();
-    private final Writer file;
+    private final Path directory;
     private final List<Acting> sessions = new CopyOnWriteArrayList<>();
+    private volatile int failovers;
+    private String client;
+    private Writer file;
     private boolean isOpen;
     private boolean isOver;
 
     Noted(Connection connection, Path directory) throws IOException {
       this.connection = connection;
-      Files.createDirectories(directory);
+      this.directory = Files.createDirectories(directory);
+      begin();
+      QpidJms.listen(connection, this::failedOver);
+    }
+
+    private void begin() throws IOException {
+      client = UUID.randomUUID().toString();
       file = Files.newBufferedWriter(directory.resolve(client + ".jsonl"));
+      isOpen = false;
+    }
+
+    /** What is not settled goes back. What follows is another client's; no line says that this one closed. */
+    private void failedOver() {
+      failovers++;
+      for (Acting session : sessions) session.forget();
+      synchronized (this) {
+        if (isOver) return;
+        try {
+          file.close();
+          begin();
+        } catch (IOException error) {
+          end();
+        }
+      }
+    }
+
+    int failovers() {
+      return failovers;
     }
 
     Connection connection() {
@@ -154,7 +177,7 @@ public final class Ledger {
     private void write(String what, Map<String, String> fields) throws IOException {
       StringBuilder line = new StringBuilder("{\"v\":1,\"what\":\"" + what + "\",\"client\":\"" + client + "\"");
       line.append(",\"at\":").append(ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
-      fields.forEach((key, value) -> line.append(",\"").append(key).append("\":").append(quoted(value)));
+      fields.forEach((key, value) -> line.append(",\"").append(key).append("\":").append(Lines.quoted(value)));
       file.write(line.append("}\n").toString());
       file.flush();
     }
@@ -189,7 +212,9 @@ public final class Ledger {
           if (name.equals("close")) noted.sessions.remove(this);
         }
         if (made instanceof MessageProducer producer) return producer(producer);
-        return made instanceof MessageConsumer consumer ? consumer(consumer) : made;
+        if (!(made instanceof MessageConsumer consumer)) return made;
+        Destination from = (Destination) arguments[0];
+        return consumer(consumer, QpidJms.isPresettled(noted.connection, session, from, QpidJms.CONSUMER));
       });
     }
 
@@ -209,6 +234,11 @@ public final class Ledger {
       open.clear();
     }
 
+    /** The connection has failed over. */
+    synchronized void forget() {
+      open.clear();
+    }
+
     private void settled(String id, String outcome) {
       Map<String, String> fields = new LinkedHashMap<>(Map.of("id", id, "outcome", outcome));
       if (isTransacted) fields.put("transaction", transaction);
@@ -221,7 +251,7 @@ public final class Ledger {
         Message message = null;
         Destination to = producer.getDestination();
         Integer deliveryMode = null;
-        boolean isAwaited = !isTransacted;
+        boolean isAwaited = !isTransacted && !QpidJms.waitsForNone(noted.connection);
         for (Object argument : arguments) {
           if (argument instanceof Message sent) message = sent;
           else if (argument instanceof Destination destination) to = destination;
@@ -229,10 +259,12 @@ public final class Ledger {
           else if (argument instanceof CompletionListener) isAwaited = false;
         }
         if (deliveryMode == null) deliveryMode = producer.getDeliveryMode();
+        isAwaited &= !QpidJms.isPresettled(noted.connection, session, to, QpidJms.PRODUCER);
+        int failovers = noted.failovers();
         boolean isAnswered = false;
         try {
           Object result = call.now();
-          isAnswered = isAwaited && deliveryMode == DeliveryMode.PERSISTENT;
+          isAnswered = isAwaited && deliveryMode == DeliveryMode.PERSISTENT && failovers == noted.failovers();
           return result;
         } finally {
           if (message != null && to != null) sent(message, to, isAnswered);
@@ -241,10 +273,10 @@ public final class Ledger {
     }
 
     private synchronized void sent(Message message, Destination to, boolean isAnswered) {
-      String id = idOf(message);
+      String id = Lines.idOf(message);
       if (id == null) return;
-      Map<String, String> fields = new LinkedHashMap<>(Map.of("node", nameOf(to), "id", id));
-      String body = message instanceof BytesMessage ? null : bodyOf(message);
+      Map<String, String> fields = new LinkedHashMap<>(Map.of("node", Lines.nameOf(to), "id", id));
+      String body = message instanceof BytesMessage ? null : Lines.bodyOf(message);
       if (body != null) fields.put("body", body);
       if (isTransacted) fields.put("transaction", transaction);
       noted.note("sent", fields);
@@ -252,26 +284,26 @@ public final class Ledger {
       if (isAnswered) noted.note("told", Map.of("id", id, "outcome", "accepted"));
     }
 
-    private MessageConsumer consumer(MessageConsumer consumer) {
+    private MessageConsumer consumer(MessageConsumer consumer, boolean isPresettled) {
       return around(consumer, (call, name, arguments) -> {
         if (name.equals("setMessageListener") && arguments[0] instanceof MessageListener listener) {
-          consumer.setMessageListener(heard(listener));
+          consumer.setMessageListener(heard(listener, isPresettled));
           return null;
         }
         Object result = call.now();
         if (!name.startsWith("receive") || !(result instanceof Message message)) return result;
-        Message ours = received(message);
-        given(message, "accepted");
+        Message ours = received(message, isPresettled);
+        given(message, isPresettled ? "unknown" : "accepted");
         return ours;
       });
     }
 
-    private MessageListener heard(MessageListener listener) {
+    private MessageListener heard(MessageListener listener, boolean isPresettled) {
       return message -> {
         String outcome = "unknown";
         try {
-          listener.onMessage(received(message));
-          outcome = "accepted";
+          listener.onMessage(received(message, isPresettled));
+          if (!isPresettled) outcome = "accepted";
         } finally {
           given(message, outcome);
         }
@@ -279,17 +311,18 @@ public final class Ledger {
     }
 
     /** Notes it. The message that the application gets: in CLIENT_ACKNOWLEDGE one that notes its acknowledgement. */
-    private synchronized Message received(Message message) {
-      String id = idOf(message);
+    private synchronized Message received(Message message, boolean isPresettled) {
+      String id = Lines.idOf(message);
       if (id == null) return message; // of a plain producer of Kafka: no line could name it
       Map<String, String> fields = new LinkedHashMap<>(Map.of("id", id));
-      String body = bodyOf(message);
+      String body = Lines.bodyOf(message);
       if (body != null) fields.put("body", body);
       noted.note("received", fields);
-      if (isTransacted) settled(id, "accepted");
-      else if (mode == Session.CLIENT_ACKNOWLEDGE) open.add(id);
+      boolean isAcknowledged = mode == Session.CLIENT_ACKNOWLEDGE && !isPresettled;
+      if (isTransacted) settled(id, isPresettled ? "unknown" : "accepted");
+      else if (isAcknowledged) open.add(id);
       else if (mode != Session.AUTO_ACKNOWLEDGE) settled(id, "unknown");
-      if (mode != Session.CLIENT_ACKNOWLEDGE) return message;
+      if (!isAcknowledged) return message;
       return around(message, (call, name, arguments) -> {
         if (name.equals("acknowledge")) acknowledged();
         return call.now();
@@ -298,7 +331,7 @@ public final class Ledger {
 
     /** In AUTO_ACKNOWLEDGE the library settles it now. */
     private void given(Message message, String outcome) {
-      String id = idOf(message);
+      String id = Lines.idOf(message);
       if (id != null && mode == Session.AUTO_ACKNOWLEDGE) settled(id, outcome);
     }
 
@@ -306,68 +339,5 @@ public final class Ledger {
       for (String id : open) settled(id, "accepted");
       open.clear();
     }
-  }
-
-  private interface Asked<T> {
-    T now() throws JMSException;
-  }
-
-  /** Null where it cannot be known: an application fails by nothing that is asked for its ledger. */
-  private static <T> T known(Asked<T> asked) {
-    try {
-      return asked.now();
-    } catch (JMSException error) {
-      return null;
-    }
-  }
-
-  /** The message-id as AMQP has it: Qpid JMS says by a prefix what is no string that begins with ID:. */
-  private static String idOf(Message message) {
-    String id = known(message::getJMSMessageID);
-    if (id == null) return null;
-    String rest = id.startsWith("ID:") ? id.substring(3) : id;
-    for (String prefix : ENCODED) if (rest.startsWith(prefix)) return rest.substring(prefix.length());
-    return rest.startsWith(BINARY) ? rest.substring(BINARY.length()).toLowerCase(Locale.ROOT) : id;
-  }
-
-  private static String nameOf(Destination to) {
-    String name = known(() -> to instanceof Queue queue ? queue.getQueueName() : ((Topic) to).getTopicName());
-    return name == null ? "" : name;
-  }
-
-  /** Null where it has no checksum. */
-  private static String bodyOf(Message message) {
-    if (message instanceof TextMessage text) {
-      String content = known(text::getText);
-      return content == null ? null : crc(content);
-    }
-    return message instanceof BytesMessage bytes ? known(() -> crc(octetsOf(bytes))) : null;
-  }
-
-  private static byte[] octetsOf(BytesMessage bytes) throws JMSException {
-    byte[] octets = new byte[Math.toIntExact(bytes.getBodyLength())];
-    bytes.readBytes(octets);
-    bytes.reset();
-    return octets;
-  }
-
-  private static String crc(String text) {
-    return crc(text.getBytes(StandardCharsets.UTF_8));
-  }
-
-  private static String crc(byte[] octets) {
-    CRC32 sum = new CRC32();
-    sum.update(octets);
-    return String.format("%08x", sum.getValue());
-  }
-
-  private static String quoted(String text) {
-    StringBuilder line = new StringBuilder("\"");
-    text.codePoints().forEach(point -> {
-      if (point == '"' || point == '\\') line.append('\\').appendCodePoint(point);
-      else if (point < ' ') line.append(String.format("\\u%04x", point));
-      else line.appendCodePoint(point);
-    });
-    return line.append('"').toString();
   }
 }

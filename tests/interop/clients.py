@@ -30,13 +30,18 @@ from tests.kit.processes.load_client import CACHE, ROOT, call, load_client, lock
 from tests.kit.processes.toolchains import NEEDS_GO, NEEDS_RUST
 
 HERE = Path(__file__).parent
-LEDGER = ROOT / "deploy" / "ledger" / "Ledger.java"  # applications put it beside themselves
+LEDGER = ROOT / "deploy" / "ledger"  # applications put it beside themselves
 RUN_TIMEOUT_S = 200.0
 
 
 def jms(*arguments: str, program: str = "Client") -> str:
     """Qpid JMS; see `PROGRAM.java` for the commands. Returns what it prints."""
     return _run(_java(_jms(), program, arguments))
+
+
+def jms_beside(*arguments: object, program: str) -> subprocess.Popen[str]:
+    """The same, running; the one who asked for it waits for it."""
+    return subprocess.Popen(_java(_jms(), program, arguments), stdout=subprocess.PIPE, text=True)
 
 
 def spring(*arguments: object) -> str:
@@ -144,7 +149,7 @@ def _spring() -> Path:
 def _built_by_maven(name: str) -> Path:
     pom, artifacts = HERE / name / "pom.xml", HERE / name / "artifacts.sha256"
     programs = sorted((HERE / name / "src" / "main" / "java").glob("*.java"))
-    programs += [LEDGER] if name == "jms" else []
+    programs += sorted(LEDGER.glob("*.java")) if name == "jms" else []
 
     def build(into: Path) -> None:
         call([str(ROOT / "deploy" / "maven" / "class-path.sh"), str(pom), str(into / "libs")])

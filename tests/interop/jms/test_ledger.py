@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.interop.clients import jms
+from tests.interop.clients import jms, jms_beside
+from tests.kit.patience import HANG_S, until
 from tests.kit.processes.gateway import GatewayProcess, StartGateway, reconciled
 
 
@@ -39,3 +40,42 @@ def test_an_application_and_its_gateway_agree(new_gateway: StartGateway, kind: s
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     code, manifest = judged(gateway, ledgers, tmp_path / "lie")
     assert (code, [entry["class"] for entry in manifest["classes"]]) == (1, ["C4"])
+
+
+def steps_in(ledgers: Path) -> list[str]:
+    """Of clients that may be writing yet."""
+    texts = [file.read_text() for file in ledgers.glob("*.jsonl")]
+    lines = [line for text in texts for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    return [json.loads(line)["what"] for line in lines]
+
+
+@pytest.mark.parametrize("kind", ["embedded", "kafka"])
+def test_an_application_that_fails_over_agrees(new_gateway: StartGateway, kind: str, tmp_path: Path) -> None:
+    """Its gateway is killed while it sends and takes: what it notes behind that is another client's."""
+    gateway, ledgers = new_gateway(kind), tmp_path / "ledgers"
+    url = f"failover:(amqp://{gateway.address})?failover.maxReconnectAttempts=600&failover.reconnectDelay=50"
+    url += "&failover.useReconnectBackOff=false"
+    noting = jms_beside(url, "orders", str(ledgers), "200", program="NotingOn")
+    for settled in (30, 90):
+        until(lambda: steps_in(ledgers).count("settled") >= settled, f"{settled} settlements")  # noqa: B023 it returns
+        gateway.kill()
+        gateway.start()
+    assert noting.communicate(timeout=HANG_S)[0] == "noted\n"
+    gateway.end_well()
+    code, manifest = judged(gateway, ledgers, tmp_path / "out")
+    assert (code, manifest["verdict"]) == (0, "clean"), manifest["classes"]
+    steps = manifest["ledgers"]["steps"]
+    assert len([*ledgers.glob("*.jsonl")]) == 3 and (steps["opened"], steps["closed"]) == (3, 1)
+    assert steps["sent"] == 200 and 190 <= steps["told"] <= 200
+
+
+def test_outcomes_that_the_library_does_not_await_are_left_out(new_gateway: StartGateway, tmp_path: Path) -> None:
+    """Sends that do not wait for their outcome, and messages that come settled."""
+    gateway, ledgers = new_gateway("embedded"), tmp_path / "ledgers"
+    url = f"amqp://{gateway.address}?jms.forceAsyncSend=true&jms.presettlePolicy.presettleConsumers=true"
+    assert jms(url, "orders", str(ledgers), "20", program="NotingOn") == "noted"
+    gateway.end_well()
+    code, manifest = judged(gateway, ledgers, tmp_path / "out")
+    assert (code, manifest["verdict"]) == (0, "clean"), manifest["classes"]
+    assert manifest["ledgers"]["steps"].get("told", 0) == 0
+    assert manifest["ledgers"]["left"] == {"settled with a state that the library chose": 20}

@@ -11,7 +11,7 @@ import org.apache.qpid.jms.JmsConnectionFactory;
 import realmgate.Ledger;
 
 /**
- * An application that notes what it does in a ledger (deploy/ledger/Ledger.java): it sends ten messages, and takes them
+ * An application that notes what it does in a ledger (deploy/ledger): it sends ten messages, and takes them
  * in all ways that JMS has.
  *
  * <pre>Noting URL QUEUE DIRECTORY</pre>
