@@ -311,16 +311,14 @@ class Engine:
         if session is not None and not lib.pn_session_state(session) & lib.PN_LOCAL_CLOSED:
             self._output.tell_flow(session)
 
-    def end_session(self, channel: int, condition: str, description: str) -> list[Link]:
-        """End the peer's session on that channel; the links that went with it. A second end does nothing."""
+    def end_session(self, channel: int, condition: str, description: str) -> None:
+        """End the peer's session on that channel, whose links have ended. A second end does nothing."""
         session = self._sessions.get(channel)
         if session is None or lib.pn_session_state(session) & lib.PN_LOCAL_CLOSED:
-            return []
-        number = at(session)
+            return
         set_condition(lib.pn_session_condition(session), condition, description)
         lib.pn_session_close(session)
         self._endpoints.discards.add(channel)
-        return [link for link in self._links.values() if link.session == number and link.alive]
 
     def answer_end(self, session: int) -> None:
         """The peer has ended that session, and what went with it is done. A second answer does nothing."""

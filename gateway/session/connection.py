@@ -304,7 +304,8 @@ class Connection:
         if then["scope"] == "link" and link is not None:
             self.close_link(link, then["condition"], detail)
         elif then["scope"] != "connection" and channel is not None:
-            cut = [link for link in self.engine.links() if link.session == self.engine.session(channel)]
+            session = self.engine.session(channel)
+            cut = [link for link in self.engine.links() if link.session == session]
             self._departures.end_session(self, cut, ends_of_cut(self, cut, channel, then["condition"], detail))
         else:
             self.at_fault = fault not in ("idle", "container-taken-over")
