@@ -39,6 +39,10 @@ class Login(LoginPolicy):
         self._address = address
         self._attempt: Attempt | None = None
 
+    @property
+    def users(self) -> Users:
+        return self._authenticator.users
+
     def enter(self, user: str, begin: Callable[[], None], unheard: Callable[[], None]) -> None:
         """`begin` is called when the user's turn has come, perhaps at once; `unheard` if it does not come."""
 

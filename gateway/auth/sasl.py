@@ -52,7 +52,12 @@ class LoginPolicy:
     """Who may come in."""
 
     def __init__(self, users: Users) -> None:
-        self.users = users
+        self._users = users
+
+    @property
+    def users(self) -> Users:
+        """Those of now: other ones once the users file was read again."""
+        return self._users
 
     def decided(self, user: str, granted: bool) -> None:
         """How the attempt ended."""
@@ -82,6 +87,7 @@ class SaslServer:
         self._state: State = "negotiating"
         self._header_seen = False
         self._mechanism: Mechanism | None = None
+        self._users = NO_USERS  # whom the mechanism knows
         self._rounds = 0
 
     def receive(self, data: bytes) -> tuple[bytes, bytes, State]:
@@ -160,6 +166,7 @@ class SaslServer:
         if due is SASL_RESPONSE:
             return self._step(fields[0])
         users, name = self._policy.users, fields[0]
+        self._users = users
         if name not in self._offered:
             return self._refuse(_frame(_OUTCOME, [_AUTH]))
         self._mechanism = External(users, self._certificate()) if name == External.name else MECHANISMS[name](users)
@@ -185,6 +192,8 @@ class SaslServer:
         if isinstance(next_step, bytes):
             return _frame(_CHALLENGE, [next_step])
         assert not isinstance(next_step, Check)
+        if self._user is not None and isinstance(next_step, Granted) and self._policy.users is not self._users:
+            return self._refuse(_frame(_OUTCOME, [_LATER]))  # it was granted by a users file that is no longer used
         if self._user is not None:
             self._policy.decided(self._user, isinstance(next_step, Granted))
         if isinstance(next_step, Denied):

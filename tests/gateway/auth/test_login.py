@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import select
+import signal
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import proton
 import pytest
@@ -20,16 +22,20 @@ from tests.kit.wire.logins import PASSWORD, connect, read_frame, write_users
 from transformers.codec import Described
 
 
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    directory = tmp_path_factory.mktemp("login")
+def start(directory: Path) -> GatewayProcess:
+    """alice and bob are in its users file."""
     write_users(directory / "users.yaml", alice=["ops"], bob=[])
     security = {
         "sasl": ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"],
         "users": "users.yaml",
         "plain_without_tls": True,
     }
-    gateway = start_gateway(directory, embedded_realm(directory), security=security)
+    return start_gateway(directory, embedded_realm(directory), security=security)
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    gateway = start(tmp_path_factory.mktemp("login"))
     yield gateway
     gateway.end_well()
     assert PASSWORD not in gateway.log_path.read_text()
@@ -67,6 +73,24 @@ def test_scram_on_the_wire(gateway: GatewayProcess, mechanism: str) -> None:
         assert code == 0
         client.set_server_final(last_word.decode())
         assert peer.recv(8, socket.MSG_WAITALL) == AMQP_HEADER
+
+
+def test_a_user_who_is_removed_during_a_login_does_not_get_in(tmp_path: Path) -> None:
+    gateway = start(tmp_path)
+    client = ScramClient(["SCRAM-SHA-256"], "alice", PASSWORD)
+    with open_socket(gateway) as silent, open_socket(gateway) as challenged:
+        challenged.sendall(init("SCRAM-SHA-256", client.get_client_first().encode()))
+        client.set_server_first(read_frame(challenged).value[0].decode())
+        write_users(tmp_path / "users.yaml", bob=[])
+        gateway.process.send_signal(signal.SIGHUP)
+        gateway.await_log("the users file was read: 1 users")
+        challenged.sendall(frame(Described(0x43, [client.get_client_final().encode()])) + AMQP_HEADER)
+        assert read_frame(challenged).value == [4], "temporary: the next login hears what the file says now"
+        assert challenged.recv(1) == b""
+        silent.sendall(init("PLAIN", f"\0alice\0{PASSWORD}".encode()))
+        assert read_frame(silent).value == [1]
+    assert guess(gateway, "bob", PASSWORD) == 0
+    gateway.end_well()
 
 
 def test_bare_amqp_is_not_let_in_past_the_users(gateway: GatewayProcess) -> None:
