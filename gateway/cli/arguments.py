@@ -9,7 +9,7 @@ from pathlib import Path
 from gateway.cli.audit.arguments import add_behalf
 from gateway.cli.configuration.search import add_config
 from gateway.cli.node_properties import WORDS
-from gateway.cli.typed_numbers import add_timeout, whole_number
+from gateway.cli.typed_numbers import add_timeout, number_from_1, whole_number
 from native_backend.nodes.durable import QUEUE
 from native_backend.nodes.properties import OPERATIONS
 
@@ -96,10 +96,10 @@ def add_queue(queue: argparse.ArgumentParser) -> None:
     peek.add_argument("--json", action="store_true", help="for programs")
     peek.add_argument("--sections", action="store_true", help="in JSON, the message in words instead of its octets")
     purge.add_argument(
-        "--below", type=whole_number, default=0, metavar="EID", help="only what lies below; default: all"
+        "--below", type=number_from_1, default=0, metavar="EID", help="only what lies below; default: all"
     )
     move.add_argument("--to", required=True, metavar="NODE", help="the node that gets exact copies")
-    move.add_argument("--count", type=whole_number, default=0, metavar="N", help="default: all")
+    move.add_argument("--count", type=number_from_1, default=0, metavar="N", help="default: all")
     resend.add_argument(
         "--to-origin",
         action="store_true",

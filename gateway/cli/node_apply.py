@@ -275,7 +275,7 @@ def plan_of(wanted: list[Wanted], nodes: dict[str, Node], prune: bool) -> Plan:
             change.append(replace(spec, changes="; ".join(changes)))
             words.append(f"change {spec.kind} {printable(spec.name)}: {'; '.join(changes)}")
     named = {spec.name for spec in wanted}
-    others = [node for name, node in sorted(nodes.items()) if name not in named]
+    others = [node for name, node in sorted(nodes.items()) if name not in named and not node.temporary]
     if not prune:
         return Plan(create, change, [], words, [node.name for node in others])
     for node in others:

@@ -15,6 +15,14 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def number_from_1(text: str) -> int:
+    """Where 0 would be all, or nothing: a script that meant nothing must not get all."""
+    number = whole_number(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 means nothing: give a number from 1, or leave it out")
+    return number
+
+
 def seconds_above_0(text: str) -> float:
     try:
         seconds = float(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.cli.configuration.search import add_config
-from gateway.cli.typed_numbers import seconds_above_0, whole_number
+from gateway.cli.typed_numbers import number_from_1, seconds_above_0
 
 _USER = "may name user and password; without: REALMGATE_USER and REALMGATE_PASSWORD in the environment"
 _LISTENER = "default: the first AMQP listener of the configuration"
@@ -30,7 +30,7 @@ def add_client(commands: argparse._SubParsersAction[Any]) -> None:
     receive.add_argument("--json", action="store_true", help="an object in each line")
     for parser in (send, receive):
         parser.add_argument("node", metavar="NODE", help="an address; a prefix may say of which kind: topic://news")
-        parser.add_argument("--count", metavar="N", type=_count, default=1, help="default: 1")
+        parser.add_argument("--count", metavar="N", type=number_from_1, default=1, help="default: 1")
         parser.add_argument(
             "--timeout", metavar="S", type=seconds_above_0, default=10.0, help="default: 10; for each answer"
         )
@@ -40,10 +40,3 @@ def add_client(commands: argparse._SubParsersAction[Any]) -> None:
         where = parser.add_mutually_exclusive_group()
         where.add_argument("--url", metavar="URL", help=f"amqp://HOST:PORT or amqps://HOST:PORT; {_USER}; {_LISTENER}")
         add_config(where)
-
-
-def _count(text: str) -> int:
-    number = whole_number(text)
-    if not number:
-        raise argparse.ArgumentTypeError("0 messages are none")
-    return number

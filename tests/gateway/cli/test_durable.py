@@ -89,6 +89,22 @@ def test_a_queue_is_peeked_at_moved_and_purged_without_a_gateway(run: Run, tmp_p
     assert (code, "there is no durable queue of node nowhere" in err) == (1, True)
 
 
+@pytest.mark.parametrize(
+    "words", [("purge", "orders", "--below", "0"), ("move", "orders", "--to", "dead", "--count", "0")]
+)
+def test_a_purge_or_a_move_of_nothing_is_refused(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A script's mark may be 0. It was taken for all."""
+    with serving(tmp_path) as realm:
+        node = realm.create("orders")
+        realm.create("dead")
+        realm.publish(node, bodies(3))
+    for how in ("--yes", "--dry-run"):
+        code, out, err = run("queue", *words, how)
+        assert (code, out) == (2, "")
+        assert "0 means nothing" in err
+    assert len(json.loads(run("queue", "peek", "orders", "--json")[1])) == 3
+
+
 def test_the_gateway_that_owns_the_realm_does_it_and_answers(run: Run, tmp_path: Path) -> None:
     with serving(tmp_path) as realm:
         node, news = realm.create("orders"), realm.create("news", "channel")

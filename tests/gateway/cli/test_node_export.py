@@ -8,6 +8,8 @@ import pytest
 import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as some
+from proton import Message
+from proton.utils import BlockingConnection
 
 from gateway.cli.node_apply import read_file
 from gateway.cli.node_export import exported
@@ -15,6 +17,7 @@ from gateway.cli.node_properties import WORDS
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import DEFAULT, OPERATIONS, REDELIVERIES, TYPES, Grant, Properties
 from tests.gateway.cli.command_line import Run, config, run
+from tests.kit.patience import HANG_S
 from tests.kit.processes.gateway import GatewayProcess, StartGateway, embedded_realm, make_gateway
 
 __all__ = ["config", "run"]
@@ -151,6 +154,21 @@ def test_apply_reads_what_was_written(
 def test_temporary_nodes_are_left_out() -> None:
     nodes = [Node(name, "queue", "t", bytes(16), 1, DEFAULT, temporary=name == "b") for name in ("b", "a")]
     assert exported(nodes) == "- name: a\n  kind: queue\n"
+
+
+def test_an_export_that_is_applied_and_prunes_leaves_the_reply_queue_of_a_client(new_gateway: StartGateway) -> None:
+    gateway = new_gateway("embedded")
+    client = BlockingConnection(f"amqp://{gateway.address}", timeout=HANG_S, reconnect=False)
+    replies = client.create_receiver(None, credit=1, dynamic=True)
+    gateway.command("node", "create", "orders")
+    file = gateway.config_path.with_name("nodes.yaml")
+    file.write_text(gateway.command("node", "export"))
+    gateway.command("node", "create", "old")
+    applied = gateway.command("node", "apply", str(file), "--prune", "--yes").splitlines()
+    assert applied == ["delete queue old, with its events", "1 node is as the file says", "1 change is made"]
+    client.create_sender(replies.link.remote_source.address).send(Message(body="a reply"))
+    assert replies.receive(timeout=HANG_S).body == "a reply"
+    client.close()
 
 
 def test_every_property_has_a_place() -> None:
