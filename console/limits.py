@@ -78,5 +78,5 @@ SESSIONS: Final = 200
 SESSION_S: Final = 8 * 3600.0
 LOGIN_FAILURES: Final = 1_000
 """Addresses and users whose failures are remembered."""
-LOGINS_WAITING: Final = 20
-"""Logins that wait for their turn; the next one is refused."""
+LOGINS_WAITING: Final = 100
+"""Logins of one address that wait for their turn; the next one is refused. Each has one of the connections."""

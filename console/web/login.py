@@ -10,11 +10,12 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from console.limits import BODY_BYTES, SESSION_S
 from console.web.render import Pages
-from console.web.sessions import Sessions
+from console.web.sessions import Busy, Sessions
 from native_backend.clock import Clock
 
 _COOKIE: Final = "realmgate-console"
 _REFUSED: Final = "The name or the password is wrong, or this user may not look, or there were too many attempts."
+_BUSY: Final = "Too many logins of your address wait, or have failed. Try again in some seconds."
 
 
 class Login:
@@ -56,7 +57,10 @@ class Login:
         given = dict(parse_qsl(body.decode("utf-8", "replace")))
         following = next_page(given.get("next", ""))
         address = request.client.host if request.client is not None else ""
-        token = await self._sessions.log_in(given.get("user", ""), given.get("password", ""), address)
+        try:
+            token = await self._sessions.log_in(given.get("user", ""), given.get("password", ""), address)
+        except Busy:
+            return self._form(following, _BUSY, 503)
         if token is None:
             return self._form(following, _REFUSED, 403)
         answer = RedirectResponse(following, 303)

@@ -1,8 +1,9 @@
 """Who has logged in. A session is a random word in a cookie, kept here for `SESSION_S`; it ends when its user leaves
 the file of users, or loses the group that lets in.
 
-Passwords are checked by the gateway's own code (`gateway.auth`), in a thread: it takes milliseconds by design. Who
-fails waits as at the gateway. Seconds of the monotonic clock.
+Passwords are checked by the gateway's own code (`gateway.auth`), in a thread: it takes milliseconds by design. Logins
+take turns as at the gateway, one of each address: an address that guesses holds no other one up. Seconds of the
+monotonic clock.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from console.limits import LOGIN_FAILURES, LOGINS_WAITING, SESSION_S, SESSIONS
-from gateway.auth.login_throttle import LoginThrottle
+from gateway.auth.login_queue import Attempt, LoginQueue, Timer
+from gateway.auth.login_throttle import LoginThrottle, network
 from gateway.auth.passwords import is_password
 from gateway.auth.users import NAME_MAX, NO_USERS, Users, load_users
 from mappings.language.yaml_lines import Problem
@@ -23,6 +26,10 @@ from native_backend.clock import Clock
 
 log = logging.getLogger("realmgate.console")
 _LOOK_S = 1.0  # between two looks at the file of users
+
+
+class Busy(Exception):
+    """A login whose turn does not come soon enough: too many of its address wait, or have failed."""
 
 
 @dataclass(slots=True)
@@ -48,7 +55,8 @@ class Sessions:
         self._clock = clock
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._throttle = LoginThrottle(LOGIN_FAILURES)
-        self._waiting = 0
+        self._queue = LoginQueue(self._throttle, clock, _later)
+        self._waiting: Counter[str] = Counter()  # of each address
         self.problem = ""
         self._read()
 
@@ -68,27 +76,33 @@ class Sessions:
         return name in users and (not self._groups or bool(self._groups & users.subject(name).groups))
 
     async def log_in(self, name: str, password: str, address: str) -> str | None:
-        """The word of a new session; None: refused. Which part was wrong is not said."""
-        if self._waiting >= LOGINS_WAITING or len(name.encode()) > NAME_MAX:
+        """The word of a new session; None: refused. Which part was wrong is not said. Raises Busy."""
+        if len(name.encode()) > NAME_MAX:
             return None
-        wait_s = self._throttle.wait_s(address, name, self._clock.monotonic_s())
-        if wait_s is None:
-            log.warning("login of %a from %s refused unheard: too many failures", name[:80], address)
-            return None
-        self._waiting += 1
+        where, heard = network(address), asyncio.get_running_loop().create_future()
+        attempt = Attempt(where, name, lambda: _settle(heard, True), lambda: _settle(heard, False))
+        if self._waiting[where] >= LOGINS_WAITING or not self._queue.enter(attempt):
+            raise self._busy(name, address)
+        self._waiting[where] += 1
         try:
-            await asyncio.sleep(wait_s)
+            if not await heard:
+                raise self._busy(name, address)
             self._read()
             is_right = await asyncio.to_thread(is_password, self._file.users, name, password)
+            if not is_right or not self._may_look(name):
+                self._throttle.failed(address, name, self._clock.monotonic_s())
+                log.warning("login of %a from %s failed", name[:80], address)
+                return None
+            self._throttle.succeeded(address, name)
         finally:
-            self._waiting -= 1
-        if not is_right or not self._may_look(name):
-            self._throttle.failed(address, name, self._clock.monotonic_s())
-            log.warning("login of %a from %s failed", name[:80], address)
-            return None
-        self._throttle.succeeded(address, name)
+            self._waiting -= Counter([where])  # and forgets who has none
+            self._queue.leave(attempt)
         log.info("%a has logged in from %s", name, address)
         return self.begin(name)
+
+    def _busy(self, name: str, address: str) -> Busy:
+        log.warning("login of %a from %s refused unheard: too many of its address wait, or failed", name[:80], address)
+        return Busy()
 
     def begin(self, name: str) -> str:
         token = secrets.token_urlsafe(32)
@@ -117,6 +131,16 @@ class Sessions:
             file.users = users
         elif file.users:
             log.warning("the previous users stay: %s", self.problem)
+
+
+def _later(seconds: float, call: Callable[[], None]) -> Timer:
+    return asyncio.get_running_loop().call_later(seconds, call)
+
+
+def _settle(turn: asyncio.Future[bool], heard: bool) -> None:
+    """The one who waited may have gone."""
+    if not turn.done():
+        turn.set_result(heard)
 
 
 def _state_of(path: Path) -> tuple[int, ...]:

@@ -37,34 +37,24 @@ class LoginThrottle:
     def __len__(self) -> int:
         return len(self._failures)
 
-    def wait_s(self, address: str, user: str, now_s: float) -> float | None:
-        """How long this attempt waits for its turn; None: refuse it unheard. For those that have no `LoginQueue`."""
-        waiting = self._waiting(network(address), user, now_s)
-        turn_s = max((max(now_s, failures.turn_s) for failures, _ in waiting), default=now_s)
-        if turn_s - now_s > WAIT_MAX_S:
-            return None
-        for failures, delay_s in waiting:
-            failures.turn_s = turn_s + delay_s
-        return turn_s - now_s
-
     def due_s(self, where: str, user: str, now_s: float) -> float:
         """When the next attempt may be heard, at the earliest; not after `now_s`: now. `where`: see `network`."""
-        return max((failures.turn_s for failures, _ in self._waiting(where, user, now_s)), default=now_s)
+        return max((failures.turn_s for failures in self._waiting(where, user, now_s)), default=now_s)
 
     def delay_s(self, where: str, user: str) -> float:
         """From one failure of that user to the next attempt, as it stands."""
         failures = self._failures.get((where, user))
         return _delay_s(failures.count) if failures is not None else 0.0
 
-    def _waiting(self, where: str, user: str, now_s: float) -> list[tuple[_Failures, float]]:
-        """What the attempt has to wait for, each with its delay."""
+    def _waiting(self, where: str, user: str, now_s: float) -> list[_Failures]:
+        """What the attempt has to wait for."""
         waiting = []
         for key, free in (((where, user), 0), ((where, ""), FREE_FOR_ADDRESS)):
             failures = self._failures.get(key)
             if failures is not None and now_s - failures.last_s > FORGET_S:
                 del self._failures[key]
             elif failures is not None and failures.count > free:
-                waiting.append((failures, _delay_s(failures.count - free)))
+                waiting.append(failures)
         return waiting
 
     def failed(self, address: str, user: str, now_s: float) -> None:

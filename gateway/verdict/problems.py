@@ -135,15 +135,23 @@ def _differing(gateways: Iterable[Standing]) -> Iterator[Problem]:
 
 
 def _reconciled(reports: Sequence[Report], now_us: int) -> Iterator[Problem]:
-    if not reports:
+    unread = [report.problem for report in reports if not report.at_us]
+    if unread:
+        more = f" And {len(unread) - 1} more." if unread[1:] else ""
+        yield Problem(
+            "reconciliation-unread", "transient", "A report of a reconciliation cannot be read.", "reconciliation",
+            "/reconciliation", more=f"{unread[0]}.{more}", rule="reconciliation.unread",
+            remedy="name the directory that realmgate reconcile --out has, and let this user read it",
+        )  # fmt: skip
+    if not reports or not reports[0].at_us:
         return
     last = reports[0]
     passed = last.expired(f"{datetime.fromtimestamp(now_us / 1_000_000, UTC):%Y-%m-%d}")
     if last.verdict not in ("clean", ACKNOWLEDGED):
         yield Problem(
             "reconciliation", "fatal" if last.verdict == "not clean" else "transient",
-            f"The last reconciliation is {last.verdict}.", "reconciliation", "/reconciliation", more=last.sentence,
-            rule="reconciliation.verdict", since_us=last.at_us,
+            f"The last reconciliation is {last.verdict}.", "reconciliation", "/reconciliation",
+            more=last.sentence or last.problem, rule="reconciliation.verdict", since_us=last.at_us,
             remedy="read the report: each finding says what to do",
             loses=any(row["class"] == "P1" for row in last.classes),
         )  # fmt: skip

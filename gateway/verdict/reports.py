@@ -1,7 +1,9 @@
 """Reconciliations, as `realmgate reconcile --out DIR` leaves them: DIR itself is one, or its folders are.
 
-Source: reconciliation/report/report.py (`manifest.json`, `since-last.json`). A manifest that cannot be read, or is too
-large, is named as that. Microseconds since 1970.
+Source: reconciliation/report/report.py (`manifest.json`, `since-last.json`, `verdict.json`). A manifest that cannot be
+read, or is too large, is named as that; so is a directory that cannot be looked through, or has no report. While a
+reconciliation is under way, or was broken off, there is no manifest: the verdict before stands. Times are microseconds
+since 1970.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from gateway.verdict.limits import MANIFEST_BYTES, REPORTS
 MANIFEST: Final = "manifest.json"
 PAGE: Final = "index.html"
 SINCE: Final = "since-last.json"
+LATEST: Final = "verdict.json"
 ACKNOWLEDGED: Final = "clean but for acknowledged"
 VERDICTS: Final = ("clean", ACKNOWLEDGED, "incomplete", "not clean")
 CHANGES: Final = ("new", "grown", "reopened", "same", "gone")
@@ -29,9 +32,9 @@ CHANGES: Final = ("new", "grown", "reopened", "same", "gone")
 @dataclass(frozen=True, slots=True)
 class Report:
     """`name` is unique in a console. `problem`: why it cannot be read; then there is nothing else. `at_us`: when the
-    manifest was written, which is the end of the run. `acknowledged`: messages in findings that operators have
-    accepted; `entries`: who says so, until when and why. `since`: findings by what became of them, one of `CHANGES`;
-    empty: there was no reconciliation before."""
+    manifest was written, which is the end of the run; 0: there is no file to ask. `acknowledged`: messages in findings
+    that operators have accepted; `entries`: who says so, until when and why. `since`: findings by what became of them,
+    one of `CHANGES`; empty: there was no reconciliation before."""
 
     name: str
     directory: Path
@@ -62,10 +65,12 @@ class Reports:
         self._known: dict[Path, tuple[tuple[int, int], Report]] = {}
 
     def read(self) -> list[Report]:
-        """The newest first, at most `REPORTS`."""
-        paths = {str(path): path for directory in self._directories for path in _manifests(directory)}
-        self._known = {path: self._one(path) for path in paths.values()}
-        newest = sorted((report for _, report in self._known.values()), key=lambda report: -report.at_us)[:REPORTS]
+        """The newest first, at most `REPORTS`; last, what cannot be looked at."""
+        found = [path for directory in self._directories for path in _looked_through(directory)]
+        self._known = {path: self._one(path) for path in found if isinstance(path, Path)}
+        unread = {path.directory: path for path in found if isinstance(path, Report)}
+        ended = sorted((report for _, report in self._known.values()), key=lambda report: -report.at_us)
+        newest = [*ended[:REPORTS], *[*unread.values()][:REPORTS]]
         names = Counter(report.name for report in newest)
         return [entry if names[entry.name] == 1 else _numbered(entry, at) for at, entry in enumerate(newest, 1)]
 
@@ -73,7 +78,7 @@ class Reports:
         try:
             about = path.stat()
         except OSError as error:
-            return (0, 0), Report(path.parent.name, path.parent, 0, f"{path} cannot be read: {error.strerror}")
+            return (0, 0), _unread(path.parent, f"{path} cannot be read: {error.strerror}")
         stamp = about.st_mtime_ns, about.st_size
         known = self._known.get(path)
         return known if known is not None and known[0] == stamp else (stamp, _read(path, path.parent.name, *stamp))
@@ -84,12 +89,32 @@ def _numbered(report: Report, number: int) -> Report:
     return replace(report, name=f"{report.name}-{number}")
 
 
-def _manifests(directory: Path) -> Iterator[Path]:
+def _looked_through(directory: Path) -> Iterator[Path | Report]:
+    """What says how a reconciliation ended, and what cannot be looked at. Something of each directory."""
     try:
-        inner = sorted((path for path in directory.iterdir() if (path / MANIFEST).is_file()), reverse=True)
-        yield from (path / MANIFEST for path in [directory, *inner[:REPORTS]] if (path / MANIFEST).is_file())
-    except OSError:
+        inner = sorted((path for path in directory.iterdir() if path.name not in _NO_REPORTS), reverse=True)
+    except OSError as error:
+        yield _unread(directory, f"{directory} cannot be read: {error.strerror}")
         return
+    own = _ended(directory) or (directory / LATEST if (directory / LATEST).is_file() else None)
+    found = [path for path in (own, *map(_ended, inner)) if path is not None]
+    yield from found[:REPORTS]
+    if not found:
+        yield _unread(directory, f"{directory} has no report: a reconciliation writes one when it ends")
+
+
+_NO_REPORTS: Final = {"lost+found"}  # the root's, in each file system
+
+
+def _ended(directory: Path) -> Path | Report | None:
+    try:
+        return directory / MANIFEST if (directory / MANIFEST).is_file() else None
+    except OSError as error:
+        return _unread(directory, f"{directory} cannot be read: {error.strerror}")
+
+
+def _unread(directory: Path, why: str) -> Report:
+    return Report(directory.name, directory, 0, why)
 
 
 def _read(path: Path, name: str, modified_ns: int, size: int) -> Report:
@@ -108,13 +133,14 @@ def _report(content: Mapping[str, Any], path: Path, name: str, at_us: int) -> Re
     verdict = content["verdict"]
     if verdict not in VERDICTS:
         raise ValueError
-    difference = number(content.get("balance", {}).get("difference"))
+    difference = number(content.get("balance", content).get("difference"))
+    since = " A reconciliation is under way since then, or was broken off." if path.name == LATEST else ""
     return Report(
         name,
         path.parent,
         at_us,
         verdict=verdict,
-        sentence=text(content.get("sentence")) or "",
+        sentence=(text(content.get("sentence")) or "") + since,
         window=text(content.get("window", {}).get("name")) or "",
         complete=content.get("complete") is True,
         classes=[_class(row) for row in content.get("classes", ())][:50],

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-from console.limits import SESSION_S, SESSIONS
+from console.limits import LOGINS_WAITING, SESSION_S, SESSIONS
 from console.web.login import next_page
-from console.web.sessions import Sessions
+from console.web.sessions import Busy, Sessions
 from tests.console.scripted_admin import scripted_admin
 from tests.kit.patience import until
 from tests.kit.processes.certificates import Authority
@@ -127,21 +129,53 @@ def test_sessions_are_few_and_end(users: Path) -> None:
 
 def test_who_guesses_waits(users: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
+    clock = StoppedClock()
 
-    async def sleep(seconds: float) -> None:
+    def later(seconds: float, call: Callable[[], None]) -> asyncio.Handle:
         waited.append(seconds)
+        clock.now_s += seconds + 1e-6
+        return asyncio.get_running_loop().call_soon(call)
 
-    monkeypatch.setattr("console.web.sessions.asyncio.sleep", sleep)
+    monkeypatch.setattr("console.web.sessions._later", later)
+    sessions = Sessions(users, (), clock)
 
     async def guess() -> None:
-        for _ in range(12):
+        for _ in range(5):
             assert await sessions.log_in("ann", "wrong", "10.0.0.1") is None
-        assert await sessions.log_in("ann", PASSWORD, "10.0.0.1") is None, "refused unheard"
         assert await sessions.log_in("ann", PASSWORD, "10.0.0.2"), "another address"
 
-    sessions = Sessions(users, (), StoppedClock())
     asyncio.run(guess())
-    assert waited[0] == 0 and waited[1] > 0 and waited[2] > waited[1]
+    assert waited == pytest.approx([0.1, 0.2, 0.4, 0.8], abs=1e-3)
+
+
+def test_logins_of_an_address_that_guesses_hold_no_other_address_up(
+    users: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The clock stands still, so that the turn of the guesses does not come."""
+    sessions = Sessions(users, (), StoppedClock())
+
+    async def guess() -> None:
+        assert await sessions.log_in("ann", "wrong", "10.0.0.1") is None
+        guesses = [asyncio.create_task(sessions.log_in("ann", "wrong", "10.0.0.1")) for _ in range(LOGINS_WAITING * 2)]
+        await asyncio.sleep(0)
+        assert await sessions.log_in("ann", PASSWORD, "10.0.0.2")
+        refused = [task for task in guesses if task.done()]
+        assert len(refused) > LOGINS_WAITING
+        assert all(isinstance(task.exception(), Busy) for task in refused)
+        for task in guesses:
+            task.cancel()
+        await asyncio.gather(*guesses, return_exceptions=True)
+        assert await sessions.log_in("ben", PASSWORD, "10.0.0.1"), "those that are gone hold no place"
+
+    asyncio.run(guess())
+    assert "login of 'ann' from 10.0.0.1 refused unheard: too many of its address wait, or failed" in caplog.text
+
+
+def test_a_login_that_is_not_heard_is_answered_so(console: ConsoleProcess) -> None:
+    statuses = Counter[int]()
+    with ThreadPoolExecutor(30) as pool:
+        statuses.update(pool.map(lambda _: log_in(console, "ann", "wrong")[0], range(30)))
+    assert {*statuses} == {403, 503}, "what would wait for more than 8 seconds is refused at once"
 
 
 def test_a_file_that_is_wrong_leaves_the_users_as_they_were(users: Path) -> None:

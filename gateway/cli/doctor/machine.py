@@ -10,8 +10,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -20,18 +18,20 @@ from pathlib import Path
 
 from gateway.auth import certificate_ends
 from gateway.cli.doctor.finding import Finding, fail, not_looked_at, ok, warn
+from gateway.cli.gateways.admin_client import AdminProblem, addresses, fetch
 from gateway.config.exposure import exposures
 from gateway.config.file_modes import open_to_all, realm_file
 from gateway.config.settings import EmbeddedRealm, Settings
 from gateway.serve.file_limit import OWN, files_of_stores
+from gateway.verdict.answers import WrongAnswer, read_health
 from gateway.verdict.reports import ACKNOWLEDGED
+from gateway.verdict.standing import SERVES
 from native_backend.log.port import Inspection, LogError
 
 DISK_LOW, _DISK_FULL = 2 << 30, 200 << 20
 _SOON_S = 30 * 86_400
 _VERDICT_S = 2 * 86_400
 _MANIFEST = "manifest.json"
-_HEALTH_S = 5.0
 _JAVA_S = 60.0
 _JAVA = """
 import sys
@@ -177,23 +177,24 @@ def spark(settings: Settings) -> Iterator[Finding]:
 
 def running(settings: Settings) -> Iterator[Finding]:
     """What the gateway itself says is wrong, evidence that waits among it."""
-    if settings.admin is None or settings.admin.port == 0:
-        yield not_looked_at("gateway", "the configuration has no admin address with a port to ask")
-        return
     try:
-        with urllib.request.urlopen(f"{settings.admin.url}/health", timeout=_HEALTH_S) as answer:  # noqa: S310
-            health = json.load(answer)
-    except urllib.error.HTTPError as error:
-        health = json.load(error)
-    except (OSError, ValueError) as error:
-        yield not_looked_at("gateway", f"{settings.admin.url}/health does not answer: {error}")
+        [url] = addresses(None, settings)
+        health = read_health(fetch(url, "/health", {})[1])
+    except (AdminProblem, WrongAnswer) as error:
+        yield not_looked_at("gateway", str(error))
         return
-    problems = health.get("problems", ())
+    state, problems = health["state"], health["problems"]
     for problem in problems:
         yield fail("gateway", f"{problem['about']}: {problem['detail']}", problem["remedy"])
-    pending = health.get("evidence", {}).get("pending", 0)
-    if not problems:
-        yield ok("gateway", f"it is {health['state']}, {pending} evidence records are on their way")
+    if state not in (*SERVES, "standby"):
+        why = f": {health['detail']}" if health["detail"] else ""
+        yield warn(
+            "gateway", f"it is {state} and serves no peer{why}", "read its log; realmgate serve says what it waits for"
+        )
+    elif not problems:
+        yield ok(
+            "gateway", f"it is {state}, {health['evidence']['pending'] or 0:.0f} evidence records are on their way"
+        )
 
 
 def verdict(reports: Path | None, now_s: float) -> Iterator[Finding]:

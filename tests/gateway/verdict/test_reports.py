@@ -7,7 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.verdict.limits import MANIFEST_BYTES
+from gateway.verdict.problems import problems
 from gateway.verdict.reports import Reports
 
 CLEAN = {"verdict": "clean", "sentence": "Everything agrees.", "complete": True, "window": {"name": "all"},
@@ -27,7 +30,7 @@ def test_a_directory_is_a_report_or_holds_some(tmp_path: Path) -> None:
     report(tmp_path / "all" / "monday", 3_000, {**CLEAN, "verdict": "not clean"})
     report(tmp_path / "all" / "sunday", 2_000, CLEAN)
     (tmp_path / "all" / "making").mkdir()
-    reports = Reports([tmp_path / "own", tmp_path / "all", tmp_path / "no-such"]).read()
+    reports = Reports([tmp_path / "own", tmp_path / "all"]).read()
     assert [(row.name, row.verdict, row.at_us) for row in reports] == [
         ("monday", "not clean", 3_000_000_000), ("sunday", "clean", 2_000_000_000), ("own", "clean", 1_000_000_000),
     ]  # fmt: skip
@@ -63,13 +66,43 @@ def test_names_are_unique(tmp_path: Path) -> None:
 
 def test_a_report_that_changes_is_read_again(tmp_path: Path) -> None:
     reports = Reports([tmp_path])
-    assert reports.read() == []
     report(tmp_path, 1_000, CLEAN)
     assert reports.read()[0] is reports.read()[0]
     path = report(tmp_path, 2_000, {**CLEAN, "verdict": "incomplete"})
     assert reports.read()[0].verdict == "incomplete"
     path.unlink()  # a run has begun
-    assert reports.read() == []
+    latest = {"verdict": "not clean", "sentence": "1 message is lost.", "difference": 1}
+    (tmp_path / "verdict.json").write_text(json.dumps(latest))
+    [row] = reports.read()
+    assert (row.verdict, row.difference, row.problem) == ("not clean", 1, "")
+    assert row.sentence == "1 message is lost. A reconciliation is under way since then, or was broken off."
+    report(tmp_path, 3_000, CLEAN)
+    assert [row.verdict for row in reports.read()] == ["clean"]
+
+
+def test_what_cannot_be_looked_at_is_named_beside_what_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report(tmp_path / "all" / "monday", 3_000, {**CLEAN, "verdict": "not clean"})
+    for name in ("closed", "lost+found"):
+        (tmp_path / "all" / name).mkdir()
+    (tmp_path / "empty").mkdir()
+    stat = Path.stat
+
+    def refused(path: Path, **how: Any) -> os.stat_result:
+        if path.parent.name in ("closed", "lost+found"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **how)
+
+    monkeypatch.setattr(Path, "stat", refused)  # root may look at everything
+    rows = Reports([tmp_path / "no-such", tmp_path / "empty", tmp_path / "all"]).read()
+    assert [(row.name, row.verdict, row.problem) for row in rows] == [
+        ("monday", "not clean", ""),
+        ("no-such", "unknown", f"{tmp_path / 'no-such'} cannot be read: No such file or directory"),
+        ("empty", "unknown", f"{tmp_path / 'empty'} has no report: a reconciliation writes one when it ends"),
+        ("closed", "unknown", f"{tmp_path / 'all' / 'closed'} cannot be read: Permission denied"),
+    ]
+    kinds = [problem.kind for problem in problems([], rows, 3_000_000_000)]
+    assert kinds == ["reconciliation", "reconciliation-unread"]
+    assert [problem.kind for problem in problems([], rows[1:], 3_000_000_000)] == ["reconciliation-unread"]
 
 
 def test_what_is_no_manifest_is_named(tmp_path: Path) -> None:
