@@ -11,7 +11,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -152,22 +152,30 @@ class _Version(argparse.Action):
 
 def _configured(arguments: argparse.Namespace) -> int:
     """The commands that read a configuration."""
+    from gateway.config.settings import SettingsProblems, load_settings
+
+    try:
+        settings = load_settings(arguments.config)
+    except SettingsProblems as error:
+        return _tell(error.problems)
+    return _reported(settings, lambda: _on_the_realm(arguments, settings))
+
+
+def _reported(settings: Settings | None, work: Callable[[], int]) -> int:
+    """Its exit code. What it could not do is a line on stderr."""
     import sqlite3
 
     from gateway.cli.answering_log import remedy_of
-    from gateway.config.settings import SettingsProblems, load_settings
+    from gateway.config.settings import SettingsProblems
     from mappings import MappingProblems
     from native_backend.log.port import LogError
     from native_backend.nodes.node import NodeError
     from native_backend.nodes.properties import PropertyError
     from transformers import TransformerError
 
+    place = "" if settings is None else f"{settings.realm.place}: "
     try:
-        settings = load_settings(arguments.config)
-    except SettingsProblems as error:
-        return _tell(error.problems)
-    try:
-        return _on_the_realm(arguments, settings)
+        return work()
     except (MappingProblems, SettingsProblems) as error:
         return _tell(error.problems)
     except TransformerError as error:
@@ -179,9 +187,10 @@ def _configured(arguments: argparse.Namespace) -> int:
         sys.stderr.write("".join(f"realmgate: {problem}\n" for problem in error.problems))
         return NOT_SO
     except LogError as error:
-        return _tell([f"realmgate: {settings.realm.place}: {error}; {remedy_of(error, settings)}"])
+        remedy = "" if settings is None else f"; {remedy_of(error, settings)}"
+        return _tell([f"realmgate: {place}{error}{remedy}"])
     except sqlite3.Error as error:
-        return _tell([f"realmgate: {settings.realm.place}: {error}; may this user write there, and is the disk full?"])
+        return _tell([f"realmgate: {place}{error}; may this user write there, and is the disk full?"])
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -233,13 +242,13 @@ def _peers(arguments: argparse.Namespace) -> int:
     from gateway.cli.gateways import peers as peer_commands
     from gateway.cli.gateways.admin_client import AdminProblem
     from gateway.config.settings import SettingsProblems, load_settings
-    from mappings import MappingProblems
 
+    others = {"top": top.run, "problems": problems.run, "history": history.run}
+    run_command = others.get(arguments.command, peer_commands.run)
     try:
         settings = load_settings(arguments.config) if arguments.config is not None else None
-        others = {"top": top.run, "problems": problems.run, "history": history.run}
-        return others.get(arguments.command, peer_commands.run)(arguments, settings, sys.stdout)
-    except (SettingsProblems, MappingProblems) as error:
+        return _reported(settings, lambda: run_command(arguments, settings, sys.stdout))
+    except SettingsProblems as error:
         return _tell(error.problems)
     except AdminProblem as error:
         return _tell([f"realmgate: {error}"])
@@ -249,13 +258,9 @@ def _client(arguments: argparse.Namespace) -> int:
     """Commands that speak AMQP."""
     from gateway.cli.client import command as client_command
     from gateway.cli.drain import command as drain_command
-    from gateway.config.settings import SettingsProblems
 
     run_command = drain_command.run if arguments.command == "drain" else client_command.run
-    try:
-        return run_command(arguments, sys.stdout)
-    except SettingsProblems as error:
-        return _tell(error.problems)
+    return _reported(None, lambda: run_command(arguments, sys.stdout))
 
 
 def _by_itself(arguments: argparse.Namespace) -> int:

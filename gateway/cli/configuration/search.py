@@ -30,7 +30,9 @@ def add_config(parser: argparse._ActionsContainer) -> None:
 
 def find_configuration(arguments: argparse.Namespace) -> None:
     """Sets `arguments.config` where the command reads a configuration. Raises NoConfiguration."""
-    if "config" in arguments and not any(getattr(arguments, option, None) for option in _INSTEAD):
+    says_where = any(getattr(arguments, option, None) for option in _INSTEAD)
+    reads_realm = arguments.command == "trace" or getattr(arguments, "behalf", None)  # whatever gateway is asked, too
+    if "config" in arguments and (reads_realm or not says_where):
         arguments.config = configuration_file(arguments.config, begin=arguments.command == "serve")
 
 

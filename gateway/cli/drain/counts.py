@@ -7,6 +7,7 @@ through its configuration. None: not known, and then it is not compared. Seconds
 from __future__ import annotations
 
 import json
+import sqlite3
 import uuid
 from collections.abc import Sequence
 from contextlib import closing
@@ -19,6 +20,7 @@ from gateway.cli.client.client_problem import ClientProblem
 from gateway.cli.client.connection import Peer, made, send, sender
 from gateway.cli.message_numbers import numbers, stored_in
 from gateway.config.settings import Settings
+from mappings import MappingProblems
 from native_backend.log.port import LogError
 from native_backend.nodes.metadata_writer import realm_metadata
 
@@ -66,6 +68,6 @@ def counted_by_realm(settings: Settings, names: Sequence[str]) -> dict[str, int]
             nodes = [metadata.nodes[name] for name in names if name in metadata.nodes]
             counted = numbers(log, settings.realm.prefix, metadata, nodes) if nodes else {}
             counts = {node.name: stored_in(counted, node) for node in nodes}
-    except LogError:
+    except (LogError, MappingProblems, OSError, sqlite3.Error):  # this user may not read it, or it is not there
         return {}
     return {name: number for name, number in counts.items() if number is not None}

@@ -105,8 +105,7 @@ def _errors_asked(arguments: argparse.Namespace) -> Query:
 
 def _refuse_closing(arguments: argparse.Namespace, settings: Settings | None) -> None:
     """Raises AdminProblem: the user may not, or it cannot be known."""
-    if settings is None:
-        raise AdminProblem("--as asks the grants of the realm: write --config FILE instead of --gateway")
+    assert settings is not None, "with --as the configuration is looked for, whatever gateway is named"
     try:
         refuse_what_may_not_be(settings, arguments, [("manage", "")], f"close connection {arguments.id}")
     except NodeError as error:

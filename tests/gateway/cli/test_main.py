@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.drain.counts import counted_by_realm
+from gateway.config.settings import load_settings
 from native_backend.log.port import Failure, LogError
 from native_backend.shard import state_reader as observing
 from tests.gateway.cli.command_line import Run, config, run
@@ -36,6 +38,35 @@ def test_the_life_of_a_node(run: Run) -> None:
     assert len({line.index("um.node") for line in out.splitlines()[1:]}) == 1, "aligned"
     assert run("node", "delete", "news", "--yes")[:2] == (0, "channel news is deleted\n")
     assert "news" not in run("node", "list")[1]
+
+
+COMMANDS = [
+    ("node", "list"), ("node", "create", "orders"), ("node", "export"), ("durable", "list"), ("audit",),
+    ("queue", "peek", "orders"), ("queue", "purge", "orders", "--yes"), ("acl", "list", "--realm"),
+    ("decisions", "list"),
+    ("trace", "1:2"), ("trace", "1:2", "--gateway", "http://127.0.0.1:1"),
+    ("connection", "close", "19aa5b3c1f0-9c2e.1", "--reason", "stuck", "--as", "anonymous"),
+    ("connection", "close", "19aa5b3c1f0-9c2e.1", "--reason", "stuck", "--as", "anonymous", "--gateway", "http://127.0.0.1:1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_realm_that_cannot_be_opened_is_a_sentence(
+    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """By REALMGATE_CONFIG, which counts for what reads the realm, whatever gateway is asked besides."""
+    config.with_name("file").write_text("no directory\n")
+    config.write_text('realm: {kind: embedded, path: file/realm}\nadmin: {listen: "http://127.0.0.1:1"}\n')
+    monkeypatch.setenv("REALMGATE_CONFIG", str(config))
+    code, out, err = run(*words, configured=False)
+    assert (code, out) == (2, "")
+    assert err.startswith("realmgate: ") and "file/realm" in err, err
+
+
+def test_a_drain_does_not_need_to_read_the_realm(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no directory\n")
+    (tmp_path / "gateway.yaml").write_text("realm: {kind: embedded, path: file/realm}\n")
+    assert counted_by_realm(load_settings(tmp_path / "gateway.yaml"), ["orders"]) == {}
 
 
 def test_json(run: Run) -> None:
