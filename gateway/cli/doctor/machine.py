@@ -23,8 +23,9 @@ from gateway.config.exposure import exposures
 from gateway.config.file_modes import open_to_all, realm_file
 from gateway.config.settings import EmbeddedRealm, Settings
 from gateway.serve.file_limit import OWN, files_of_stores
-from gateway.verdict.answers import WrongAnswer, read_health
+from gateway.verdict.answers import read_health
 from gateway.verdict.reports import ACKNOWLEDGED
+from gateway.verdict.samples import WrongAnswer
 from gateway.verdict.standing import SERVES
 from native_backend.log.port import Inspection, LogError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import signal
 import socket
@@ -82,7 +83,7 @@ def test_a_user_who_is_removed_during_a_login_does_not_get_in(tmp_path: Path) ->
         challenged.sendall(init("SCRAM-SHA-256", client.get_client_first().encode()))
         client.set_server_first(read_frame(challenged).value[0].decode())
         write_users(tmp_path / "users.yaml", bob=[])
-        gateway.process.send_signal(signal.SIGHUP)
+        os.kill(gateway.pid, signal.SIGHUP)
         gateway.await_log("the users file was read: 1 users")
         challenged.sendall(frame(Described(0x43, [client.get_client_final().encode()])) + AMQP_HEADER)
         assert read_frame(challenged).value == [4], "temporary: the next login hears what the file says now"

@@ -45,8 +45,8 @@ COMMANDS = [
     ("queue", "peek", "orders"), ("queue", "purge", "orders", "--yes"), ("acl", "list", "--realm"),
     ("decisions", "list"),
     ("trace", "1:2"), ("trace", "1:2", "--gateway", "http://127.0.0.1:1"),
-    ("connection", "close", "19aa5b3c1f0-9c2e.1", "--reason", "stuck", "--as", "anonymous"),
-    ("connection", "close", "19aa5b3c1f0-9c2e.1", "--reason", "stuck", "--as", "anonymous", "--gateway", "http://127.0.0.1:1"),
+    ("connection", "close", "1.1", "--reason", "stuck", "--as", "anonymous"),
+    ("connection", "close", "1.1", "--reason", "stuck", "--as", "anonymous", "--gateway", "http://127.0.0.1:1"),
 ]  # fmt: skip
 
 
