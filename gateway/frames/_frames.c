@@ -202,9 +202,11 @@ static PyObject *cut(PyObject *self, PyObject *args)
     if (count >= RUN_MIN) {
         places = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(place));
         thin = thinned(stream, position, count, thin_size, places);
-        answer = thin && places ? Py_BuildValue("(nkLOO)", end, (unsigned long)of.handle, of.next, thin, places) : NULL;
+        answer = thin && places
+            ? Py_BuildValue("(nkLnOO)", end, (unsigned long)of.handle, of.next, count, thin, places)
+            : NULL;
     } else if (count)
-        answer = Py_BuildValue("(nkLOO)", end, (unsigned long)of.handle, of.next, Py_None, Py_None);
+        answer = Py_BuildValue("(nkLnOO)", end, (unsigned long)of.handle, of.next, count, Py_None, Py_None);
     else
         answer = Py_NewRef(Py_None);
     Py_XDECREF(thin);
@@ -353,9 +355,9 @@ static PyMethodDef methods[] = {
      "describe(code, provides, least, allowed): a composite, the kinds of each field, and how many it has at least."},
     {"cut", cut, METH_VARARGS,
      "cut(data, position, frame_size_max, message_size_max, like, next): None where no plain transfer is, else where "
-     "those of one link end, its handle, the delivery-id that is next, and, where they are many, their frames without "
-     "payloads and where those are. `like`: the posted transfer that they go on from, or -1. `next`: the delivery-id "
-     "that the first must have, or -1: any."},
+     "those of one link end, its handle, the delivery-id that is next, how many they are, and, where they are many, "
+     "their frames without payloads and where those are. `like`: the posted transfer that they go on from, or -1. "
+     "`next`: the delivery-id that the first must have, or -1: any."},
     {"dispositions", dispositions, METH_VARARGS,
      "dispositions(data, position, channel, stated, given, most): where the receiver's plain dispositions end that "
      "follow from there on, each about later deliveries than `stated` and than the one before, all in one transaction "

@@ -29,7 +29,7 @@ _BACK_MAX: Final = (1 << 31) - 1
 class Session:
     """One of the peer's: its links, name and role of each by handle; and the delivery-ids of both ways."""
 
-    __slots__ = ("given", "links", "links_max", "names", "next_id", "unfinished")
+    __slots__ = ("given", "links", "links_max", "names", "next_id", "sent", "unfinished")
 
     def __init__(self, links_max: int) -> None:
         self.links_max = links_max
@@ -37,6 +37,7 @@ class Session:
         self.names: set[tuple[str, bool]] = set()
         self.unfinished: dict[int, MultiTransfer] = {}  # by handle: the message that is here in part
         self.next_id = ANY_ID  # of what the peer sends
+        self.sent = 0  # deliveries of the peer so far: their ids end before that
         self.given = 0  # deliveries that were given to be sent to the peer: their ids begin at 0
 
     def sends_on(self, handle: int) -> bool:
@@ -140,6 +141,7 @@ def _see_transfer(frame: Frame, handle: int, session: Session) -> Fault | None:
             due = "" if awaited == ANY_ID else f", {awaited} is next"
             return Fault("delivery-id-out-of-order", f"transfer.delivery-id is {number}{due}", frame.channel)
         session.next_id = (number + 1) % _IDS
+        session.sent += 1
     return None
 
 
@@ -148,8 +150,8 @@ def _see_disposition(frame: Frame, session: Session) -> Fault | None:
     first, last = frame.field(_FIRST_AT), frame.field(_LAST_AT)
     last = first if last is None else last
     ours = frame.field(_DISPOSITION_ROLE_AT)
-    behind = session.given if ours else max(session.next_id, 0)
-    known = min(session.given if ours else _BACK_MAX * (session.next_id != ANY_ID), _BACK_MAX)
+    behind, known = (session.given, session.given) if ours else (max(session.next_id, 0), session.sent)
+    known = min(known, _BACK_MAX)
     if (last - first) % _IDS <= _BACK_MAX and all((behind - 1 - number) % _IDS < known for number in (first, last)):
         return None
     return Fault("disposition-out-of-range", f"deliveries {first} to {last}, {behind % _IDS} is next", frame.channel)

@@ -229,7 +229,7 @@ class FrameReader:
             cut = self._cut(data, position, like, number)
         if cut is None or not session.sends_on(cut[1]):
             return None
-        behind, _, following, thin, places = cut
+        behind, _, following, count, thin, places = cut
         if thin is None or places is None:
             if transaction is not None:
                 return None  # too few to be a run: each is decoded, as the first was
@@ -237,11 +237,12 @@ class FrameReader:
         else:
             run = TransferRun(data, places, transaction)
         session.next_id = following
+        session.sent += count
         return behind, thin, run
 
     def _cut(
         self, data: Octets, position: int, like: int, next_id: int
-    ) -> tuple[int, int, int, bytes | None, bytes | None] | None:
+    ) -> tuple[int, int, int, int, bytes | None, bytes | None] | None:
         return plain_frames.cut(data, position, self._frame_size_max, self._message_size_max, like, next_id)
 
     # -- all others

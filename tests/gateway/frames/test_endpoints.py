@@ -164,14 +164,30 @@ def test_a_disposition_speaks_of_what_was_sent(given: int, first: int, last: int
     assert behind == (len(octets) if good and high >= first else 0), "where it is not decoded, the same holds"
 
 
-@given(st.one_of(st.none(), IDS), IDS, IDS)
-def test_a_disposition_of_the_sender_speaks_of_what_it_has_sent(sent: int | None, first: int, last: int) -> None:
+@settings(max_examples=500)
+@given(IDS, st.sampled_from([0, 1, 2, 3, 7]), IDS, IDS)
+def test_a_disposition_of_the_sender_speaks_of_what_it_has_sent(
+    first_id: int, sent: int, first: int, last: int
+) -> None:
     handles = attached()
-    assert sent is None or look(handles, transfer(sent)) is None
+    for number in range(first_id, first_id + sent):
+        assert look(handles, transfer(number % ALL)) is None
     fault = look(handles, Frame(0, DISPOSITION, (False, UInt(first), UInt(last))))
-    good = sent is not None and (last - first) % ALL < 2**31
-    good = good and all(was_sent(number, (sent or 0) + 1, ALL) for number in (first, last))
+    good = (last - first) % ALL < 2**31
+    good = good and all(was_sent(number, first_id + sent, sent) for number in (first, last))
     assert (fault is None) == good
+    assert good or fault == Fault("disposition-out-of-range", fault.detail if fault else "", 0)
+
+
+@pytest.mark.parametrize("first_id", [0, 1, ALL - 2])
+def test_parts_of_a_delivery_are_counted_once(first_id: int) -> None:
+    handles = attached()
+    assert look(handles, transfer(first_id, more=True)) is None
+    handles.sessions[0].unfinished[0] = MultiTransfer(transfer(first_id, more=True))
+    assert look(handles, transfer(first_id)) is look(handles, transfer(None)) is None
+    before = UInt((first_id - 1) % ALL)
+    assert look(handles, Frame(0, DISPOSITION, (False, before, UInt(first_id)))) is not None
+    assert look(handles, Frame(0, DISPOSITION, (False, UInt(first_id), None))) is None
 
 
 def test_O_6_a_name_is_free_again_with_its_detach_its_session_and_in_the_other_direction() -> None:

@@ -106,6 +106,23 @@ def test_the_end_of_a_message_in_parts_is_of_no_run() -> None:
     assert runs(part, frames.aborted(), *whole(9, 1)) == [9]
 
 
+@pytest.mark.parametrize("first", [0, 2**32 - 6])
+@pytest.mark.parametrize("size", [1, 3, 4, 9])
+def test_each_delivery_is_counted_however_it_comes(size: int, first: int) -> None:
+    """Alone, in a few, in a run, posted, in parts: a disposition of their sender names these and no other."""
+    numbers = [(first + at) % 2**32 for at in range(2 * size + 1)]
+    plain, in_parts, post = numbers[:size], numbers[size], numbers[size + 1 :]
+    octets = [
+        *(frames.transfer(number, MESSAGE) for number in plain),
+        *(frames.transfer(in_parts, MESSAGE, more=more) for more in (True, True, False)),
+        *(posted(number) for number in post),
+    ]
+    for low, is_known in ((first, True), ((first - 1) % 2**32, False)):
+        spoken = frames.disposition(low, numbers[-1], frames.state("accepted"), sender=True)
+        *_, (*_, last) = pieces_of([b"".join([*ATTACHED, *octets, spoken])])
+        assert isinstance(last, Frame if is_known else Fault), last
+
+
 def test_a_message_above_the_limit_is_of_no_run() -> None:
     large = frames.transfer(9, frames.message(b"x" * MESSAGE_MAX))
     assert runs(*whole(9), large, *whole(9, 10)) == [9, 9]

@@ -159,6 +159,20 @@ def test_P_5_a_transfer_on_a_link_on_which_its_peer_receives_is_for_no_link(
         assert peer.expect("end").condition == "amqp:session:unattached-handle"
 
 
+@pytest.mark.requirement("P-1", "P-4")
+@pytest.mark.parametrize("more", [1, 2**31 - 2])
+def test_P_4_a_publisher_speaks_of_no_delivery_that_it_never_sent(
+    gateway: GatewayProcess, bystander: Peer, node: str, more: int
+) -> None:
+    """One frame of 2**31 - 1 deliveries was work for minutes."""
+    with Peer(gateway.port) as peer:
+        peer.publisher(node)
+        peer.publish(MESSAGE)
+        assert peer.outcomes(1) == {0: "accepted"}
+        peer.send(frames.disposition((0 - more) % 2**32, 0, frames.state("accepted"), sender=True))
+        assert peer.expect("end").condition == "amqp:invalid-field"
+
+
 @pytest.mark.requirement("P-5")
 def test_P_5_a_handle_in_use_closes_the_connection(gateway: GatewayProcess, bystander: Peer, node: str) -> None:
     with Peer(gateway.port) as peer:
