@@ -70,7 +70,7 @@ class RetiredDeliveries:
         link = self.link
         if self.peer_settled:  # whichever link of a connection is the first to go with it
             self._default(cause if cause in ("stopped", "cut-off") else "rolled-back", [*range(len(self.seqs))])
-        elif not link.link.alive:
+        elif not link.link.alive or link.link.owner is not link:  # its DETACH may not be answered yet
             self._default(cause, [*range(len(self.seqs))])
         else:
             settled = link.link.unstate(self.seqs, self.eids)

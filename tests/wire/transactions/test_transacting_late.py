@@ -4,16 +4,20 @@ asked for cannot be done, and the transaction can only be rolled back (W-5). A s
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from gateway.cli.stored_tables import documents
+from gateway.config.settings import load_settings
+from gateway.serve.open_log import open_log
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
 from tests.kit.wire.transacting import Transacting
 from tests.wire.conftest import serve
 from transformers.codec import Described, ULong
 
-ONE = frames.message(b"one")
+ONE, TWO = frames.message(b"one"), frames.message(b"two")
 ACCEPTED = frames.state("accepted")
 ROLLED_BACK = "rejected:amqp:transaction:rollback"
 
@@ -92,6 +96,58 @@ def test_W_5_an_outcome_behind_the_end_of_its_durables_link_fails_the_discharge(
         if shared:
             other.credit(1)
             assert [event.payload for event in other.receive(1)] == [ONE]
+
+
+@pytest.mark.requirement("W-4", "G-3")
+@pytest.mark.parametrize("fail", [True, False], ids=["rolled back", "refused"])
+@pytest.mark.parametrize("where", ["shared", "alone", "dynamic"])
+def test_W_4_a_rollback_behind_the_end_of_its_link_gives_the_default_outcome(
+    tmp_path_factory: pytest.TempPathFactory, where: str, fail: bool
+) -> None:
+    """Accepted, closed and rolled back in one breath: the DETACH is not answered yet, and the link has ended. Each
+    delivery has its outcome, so the run ends in order."""
+    for gateway in serve(tmp_path_factory):
+        with Transacting(gateway.port) as peer, Transacting(gateway.port, peer.container) as other:
+            (done, given), transaction = _given_two(peer, other, where)
+            peer.settle([done], ACCEPTED)
+            state = frames.in_transaction(transaction, ACCEPTED)
+            stated = frames.disposition(given, given, state, settled=False)
+            late = [] if fail else [frames.disposition(done, done, state)]  # so the discharge is refused
+            number = peer.number()
+            peer.send(stated, frames.detach(1), *late, frames.discharge(number, transaction, fail))
+            assert peer.until_told([], number)[number] == ("accepted" if fail else ROLLED_BACK)
+            if where == "shared":
+                other.credit(1)
+                assert [event.payload for event in other.receive(1)] == [ONE]
+                other.settle([0], ACCEPTED)
+        gateway.stop()
+        *_, last = outcome_records(gateway)
+        assert (last["closed"], last["low"]) == (1, last["next"])
+
+
+def _given_two(peer: Transacting, other: Transacting, where: str) -> tuple[list[int], bytes]:
+    """The delivery-ids of the events that `peer` has, and its transaction. Where the durable is shared, `other` has a
+    link to it, too."""
+    source = frames.source("any.events", 2, capability="shared,topic", expiry="never")
+    attached = peer.consumer(source if where != "dynamic" else frames.source(None, dynamic=True))
+    if where == "shared":
+        other.consumer(source, name="sub|2")
+    if where == "dynamic":
+        peer.stored(str(attached.field(5).value[0]), TWO, ONE)
+    else:
+        peer.stored("any.events", TWO, ONE, kind="channel")
+    transaction = peer.begun()
+    peer.credit(2)
+    return [event.field(1) for event in peer.receive(2)], transaction
+
+
+def outcome_records(gateway: GatewayProcess) -> list[dict[str, Any]]:
+    settings = load_settings(gateway.config_path)
+    log = open_log(settings)
+    try:
+        return list(documents(log, f"{settings.realm.prefix}.outcomes"))
+    finally:
+        log.close()
 
 
 @pytest.mark.requirement("W-5")
