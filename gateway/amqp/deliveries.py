@@ -274,9 +274,7 @@ class Deliveries:
         if not _settled(delivery) or not link.peer_settled(at(delivery)):
             return
         last = self.facts[-1] if self.facts else None
-        if type(last) is Confirmed and last.link is link:
-            last.count += 1
-        else:
+        if type(last) is not Confirmed or last.link is not link:
             self.facts.append(Confirmed(link))
 
     def _is_admissible(self, link: Incoming, delivery: Any, transfer: Frame) -> bool:

@@ -57,12 +57,11 @@ class NotTaken:
     transaction: bytes
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Confirmed:
-    """So many deliveries of a link whose publisher settles first are settled now, by both."""
+    """Deliveries of a link whose publisher settles first are settled now, by both."""
 
     link: Incoming
-    count: int = 1
 
 
 @dataclass(slots=True)

@@ -52,6 +52,11 @@ class Incoming(Link):
     def unsettled_count(self) -> int:
         return len(self._by_seq) + sum(len(run) for _, run in self._runs)
 
+    @property
+    def unconfirmed(self) -> int:
+        """Deliveries that have their outcome, and that their publisher has to settle yet."""
+        return len(self._answered)
+
     def confirm(self, answer: AttachAnswer) -> None:
         if answer.message_size_max is not None:
             self.message_size_max = answer.message_size_max

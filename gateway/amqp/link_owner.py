@@ -51,8 +51,8 @@ class LinkOwner:
     def on_partial(self, presettled: int) -> None:
         """The first frame of a message in several is here, on a link that wants each first frame."""
 
-    def on_confirmed(self, count: int) -> None:
-        """The publisher has settled so many deliveries that had their outcome."""
+    def on_confirmed(self) -> None:
+        """The publisher has settled deliveries that had their outcome."""
 
     def on_withdrawn(self, count: int) -> None:
         """So many deliveries took credit, and no message comes of them."""

@@ -199,9 +199,9 @@ class RelayLink(LinkOwner):
         if len(self._doubtful) > RELAY_ADDRESSES:
             self._doubtful.pop()
 
-    def on_confirmed(self, count: int) -> None:
+    def on_confirmed(self) -> None:
         """As of a link with a target."""
-        self.account.confirm(count)
+        self.account.confirm(self.link.unconfirmed)
         self.top_up()
 
     def on_withdrawn(self, count: int) -> None:
@@ -210,7 +210,7 @@ class RelayLink(LinkOwner):
         self.top_up()
 
     def top_up(self) -> None:
-        if count := self.account.top_up():
+        if count := self.account.top_up(self.link.unconfirmed):
             self.link.grant(count)
             self.without_credit.end()
 

@@ -106,13 +106,15 @@ class CreditAccount:
         self.granted = 0
         self._withheld = 0  # of it, for deliveries that have their outcome and that the publisher has to settle yet
 
-    def top_up(self) -> int:
-        """How much to grant now: nothing until half the share is free, so that flow frames stay rare."""
+    def top_up(self, unconfirmed: int = 0) -> int:
+        """How much to grant now: nothing until half the share is free, so that flow frames stay rare. `unconfirmed`:
+        deliveries that have their outcome and that the publisher has to settle yet. Those of a transaction are among
+        them, whose credit came back before: they take a part of the share, and none of the pool's."""
         pool = self._pool
-        share = pool.share
-        if pool.stopped or self.granted > share // 2:
+        share, taken = pool.share, self.granted + max(0, unconfirmed - self._withheld)
+        if pool.stopped or taken > share // 2:
             return 0
-        wanted = share - self.granted
+        wanted = share - taken
         count = min(wanted, pool.room(self))
         if count < wanted:
             pool.short[self] = None
@@ -125,17 +127,14 @@ class CreditAccount:
         """So many deliveries were sent with credit that had been taken back."""
         self._pool.change(self, count)
 
-    def complete(self, count: int) -> None:
-        """`count` deliveries are done."""
-        self._pool.change(self, -min(count, self.granted))
+    def complete(self, count: int, kept: int = 0) -> None:
+        """`count` deliveries have their outcome. `kept` of them have to be settled by their publisher yet: who never
+        does is granted no more."""
+        self._withheld += kept
+        self._pool.change(self, -min(count - kept, self.granted))
 
-    def withhold(self, count: int) -> None:
-        """`count` deliveries have their outcome, and are kept until their publisher settles them: who never does is
-        granted no more."""
-        self._withheld += count
-
-    def confirm(self, count: int) -> None:
-        """The publisher has settled so many. Those of a transaction are among them, whose credit came back before."""
-        count = min(count, self._withheld)
+    def confirm(self, unconfirmed: int) -> None:
+        """The publisher has settled some, and so many are left. Those of a transaction are taken for the first."""
+        count = max(0, self._withheld - unconfirmed)
         self._withheld -= count
         self.complete(count)

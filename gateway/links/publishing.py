@@ -118,7 +118,7 @@ class PublishingLink(LinkOwner):
         return "mixed" if self._mode == ("unsettled", "settled")[1 - presettled] else self._mode
 
     def top_up(self) -> None:
-        count = self._account.top_up()
+        count = self._account.top_up(self.link.unconfirmed)
         if count:
             self.link.grant(count)
             self.without_credit.end()
@@ -279,7 +279,7 @@ class PublishingLink(LinkOwner):
         then = (answer_rule or rule).then
         answer_words = (answer.answer, answer.native) if answer else (None, None)
         detail = describe_error(self.node.name, answer_rule or rule, *answer_words) if then["condition"] else ""
-        ending = self.ending(then, detail, seqs[0])
+        ending, unconfirmed = self.ending(then, detail, seqs[0]), self.link.unconfirmed
         if batch.presettled:
             self.link.settle(seqs, "none")  # no frame: the peer has settled it
         else:
@@ -288,19 +288,16 @@ class PublishingLink(LinkOwner):
         batch.open -= len(seqs)
         if not batch.open:
             self._gateway.waiting_bytes.release(self.connection.holder, batch.size_bytes)
-        if self.link.settles_second and not batch.presettled:
-            self._account.withhold(len(seqs))
-        else:
-            self._account.complete(len(seqs))
+        self._account.complete(len(seqs), self.link.unconfirmed - unconfirmed)
         self.connection.touch()
         if ending is not None:
             ending()
         if self.link.alive:
             self.top_up()
 
-    def on_confirmed(self, count: int) -> None:
-        """Its publisher has settled so many that had their outcome: they are forgotten, and make room for others."""
-        self._account.confirm(count)
+    def on_confirmed(self) -> None:
+        """Its publisher has settled some that had their outcome: they are forgotten, and make room for others."""
+        self._account.confirm(self.link.unconfirmed)
         self.top_up()
 
     def on_withdrawn(self, count: int) -> None:

@@ -231,7 +231,7 @@ class Connection:
 
     def _on_confirmed(self, fact: Confirmed) -> None:
         if fact.link.alive:
-            fact.link.owner.on_confirmed(fact.count)
+            fact.link.owner.on_confirmed()
 
     def _on_dispositions(self, fact: Dispositions) -> None:
         if fact.link.alive:

@@ -131,6 +131,25 @@ def test_idle_links_give_back_what_others_want() -> None:
     assert [link.credit for link in late] == before and not pool.short, "where none is short of it, idle links keep it"
 
 
+def test_what_a_publisher_has_to_settle_takes_its_share() -> None:
+    """What it published has its credit in the pool until then; what it posted has none there, so others have theirs."""
+    pool = CreditPool(1_000, 100, 2)
+    account, other = pool.open_account(), pool.open_account()
+    assert account.top_up() == 100
+    account.complete(100, 40)  # the others are done
+    assert pool.granted == 40
+    assert account.top_up(unconfirmed=100_040) == 0, "of transactions, all but 40"
+    assert (pool.granted, other.top_up()) == (40, 100)
+    account.confirm(45)
+    assert (account.granted, account.top_up(unconfirmed=45)) == (40, 55)
+    account.confirm(20)
+    assert (account.granted, account.top_up(unconfirmed=20)) == (75, 0)
+    account.confirm(0)
+    assert (account.granted, account.top_up()) == (55, 0)
+    account.complete(55)
+    assert account.top_up() == 100
+
+
 def test_flows_are_rare() -> None:
     pool = CreditPool(1_000, 100, 2)
     account = pool.open_account()

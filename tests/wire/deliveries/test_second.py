@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 import pytest
 
+from mappings import load_tables
 from tests.kit.processes.gateway import GatewayProcess
+from tests.kit.scenarios.environment import Environment
 from tests.kit.wire import frames
+from tests.kit.wire.frames import Seen
 from tests.kit.wire.peer import Peer
 from tests.kit.wire.transacting import Transacting
 
 MESSAGE = frames.message()
 SECOND = 1
+CREDIT, CONTROL = 5, 7
+TABLES = load_tables()
 ACCEPTED = frames.state("accepted")
 
 
@@ -56,6 +63,120 @@ def test_who_never_settles_is_given_no_more_credit_and_who_does_goes_on(small: G
             assert int(peer.expect("flow").field(6)) == credit
             numbers = peer.publish(*[MESSAGE] * credit)
             assert peer.dispositions(credit) == dict.fromkeys(numbers, ("accepted", False))
+
+
+class Publisher:
+    """It settles first, and has so much credit at most, on a link with a target or on a relay. What it is told of its
+    messages it settles when it wants."""
+
+    def __init__(self, where: str | None = "q") -> None:
+        self.peer = Environment(TABLES, credit_per_link=CREDIT).peer("peer")
+        self.peer.say(frames.attach_sender(frames.COORDINATOR, CONTROL, "control"))
+        self.peer.say(frames.attach_sender(where, rcv=SECOND))
+        self.numbers: list[int] = []  # of its messages
+        _, self._handle = (seen.field(1) for seen in self.peer.seen if seen.name == "attach")
+
+    @property
+    def credit(self) -> int:
+        flow = next(seen for seen in reversed(self.peer.seen) if seen.name == "flow" and seen.field(4) == self._handle)
+        return int(flow.field(5) + flow.field(6)) - len(self.numbers)
+
+    def publish(
+        self, *messages: bytes, transaction: bytes | None = None, rcv: int | None = None, settle: bool = False
+    ) -> list[Seen]:
+        """`settle`: in the same breath."""
+        state = None if transaction is None else frames.in_transaction(transaction)
+        numbers = [self.peer.number() for _ in messages]
+        self.numbers += numbers
+        sent = [
+            frames.transfer(number, octets, state=state, rcv=rcv)
+            for number, octets in zip(numbers, messages, strict=True)
+        ]
+        settled = [frames.disposition(numbers[0], numbers[-1], None, sender=True)] if settle else []
+        return self.peer.say(*sent, *settled)
+
+    def declare(self) -> bytes:
+        replies = self.peer.say(frames.declare(self.peer.number(), CONTROL))
+        [declared] = [seen for seen in replies if seen.name == "disposition"]
+        transaction: bytes = declared.field(4).value[0]
+        return transaction
+
+    def discharge(self, transaction: bytes, fail: bool = False) -> None:
+        replies = self.peer.say(frames.discharge(self.peer.number(), transaction, fail, CONTROL))
+        assert next(seen.state for seen in replies if seen.name == "disposition") == "accepted"
+
+    def settle(self, numbers: list[int]) -> None:
+        self.peer.say(*(frames.disposition(number, number, ACCEPTED, sender=True) for number in numbers))
+
+
+PLACES = {"target": "q", "relay": None}
+
+
+@pytest.mark.requirement("X-3", "W-7")
+@pytest.mark.parametrize("fail", [False, True], ids=["committed", "rolled back"])
+@pytest.mark.parametrize("message", [MESSAGE, frames.message_to("q"), b""], ids=["stored", "addressed", "refused"])
+@pytest.mark.parametrize("where", PLACES)
+def test_X_3_who_never_settles_what_it_has_posted_is_given_no_more_credit(
+    where: str, message: bytes, fail: bool
+) -> None:
+    """Whatever became of it. Once all is settled, it goes on."""
+    publisher = Publisher(PLACES[where])
+    for _ in range(3):
+        before = len(publisher.numbers)
+        for _ in takewhile(lambda _: publisher.credit, range(20)):
+            transaction = publisher.declare()
+            publisher.publish(*[message] * publisher.credit, transaction=transaction)
+            publisher.discharge(transaction, fail)
+        posted = publisher.numbers[before:]
+        assert publisher.credit == 0 and len(posted) <= 2 * CREDIT
+        publisher.settle(posted[:-CREDIT])
+        assert publisher.credit == 0
+        publisher.settle(posted[-CREDIT:])
+        assert publisher.credit == CREDIT
+
+
+@pytest.mark.requirement("X-3", "W-18")
+@pytest.mark.parametrize("where", PLACES)
+def test_X_3_what_is_posted_in_no_transaction_takes_credit_until_it_is_settled(where: str) -> None:
+    publisher = Publisher(PLACES[where])
+    for _ in takewhile(lambda _: publisher.credit, range(20)):
+        replies = publisher.publish(*[frames.message_to("q")] * publisher.credit, transaction=b"unknown")
+        assert {seen.state for seen in replies if seen.name == "disposition"} == {
+            "rejected:amqp:transaction:unknown-id"
+        }
+    assert publisher.credit == 0
+    publisher.settle(publisher.numbers)
+    assert publisher.credit == CREDIT
+
+
+@pytest.mark.requirement("X-3")
+def test_X_3_to_settle_what_was_posted_gives_no_credit_for_what_was_published() -> None:
+    publisher = Publisher()
+    transaction = publisher.declare()
+    publisher.publish(*[MESSAGE] * 3, transaction=transaction)
+    posted = publisher.numbers[:]
+    publisher.discharge(transaction)
+    assert publisher.credit == CREDIT
+    publisher.publish(*[MESSAGE] * CREDIT)
+    publisher.settle(posted)
+    assert publisher.credit == 0
+    publisher.settle(publisher.numbers[3:])
+    assert publisher.credit == CREDIT
+
+
+@pytest.mark.requirement("X-3")
+@pytest.mark.parametrize("how", ["wanted", "settled"])
+@pytest.mark.parametrize("posts", [False, True])
+def test_X_3_what_waits_for_no_settlement_keeps_no_credit(how: str, posts: bool) -> None:
+    """Its transfer wants the gateway to settle first, or its publisher has settled before it heard the outcome."""
+    publisher = Publisher()
+    for _ in range(4 * CREDIT):
+        transaction = publisher.declare() if posts else None
+        rcv, settle = (0, False) if how == "wanted" else (None, True)
+        publisher.publish(MESSAGE, transaction=transaction, rcv=rcv, settle=settle)
+        if transaction is not None:
+            publisher.discharge(transaction)
+        assert publisher.credit > 0
 
 
 def test_a_publisher_may_settle_before_it_has_heard_the_outcome(gateway: GatewayProcess, node: str) -> None:
