@@ -311,7 +311,7 @@ class Deliveries:
                 link.passed_over += 1
                 if link.passed_over == self._late_max + 1:  # each is kept by proton until the link is detached
                     words = f"more than {self._late_max} transfers on a link that was closed"
-                    self.fault(Fault("errant-link", words, link.attach.channel))
+                    self.fault(Fault("errant-link", words, link.attach.channel), session=link.session)
 
     def _on_partial(self, link: Incoming, delivery: Any, transaction: bytes | None) -> None:
         size = _recv(link._pointer, self._buffer_pointer, len(self._buffer))

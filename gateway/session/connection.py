@@ -305,8 +305,9 @@ class Connection:
             self.close_link(link, then["condition"], detail)
         elif then["scope"] != "connection" and channel is not None:
             session = self.engine.session(channel)
-            cut = [link for link in self.engine.links() if link.session == session]
-            self._departures.end_session(self, cut, ends_of_cut(self, cut, channel, then["condition"], detail))
+            if link is None or link.session == session:  # else its peer has ended it, and may have another
+                cut = [link for link in self.engine.links() if link.session == session]
+                self._departures.end_session(self, cut, ends_of_cut(self, cut, channel, then["condition"], detail))
         else:
             self.at_fault = fault not in ("idle", "container-taken-over")
             self.close(then["condition"], detail, "cut-off" if fault == "idle" else "lost")

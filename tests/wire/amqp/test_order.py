@@ -91,6 +91,32 @@ def test_a_session_that_is_begun_anew_behind_an_error_is_another_one(gateway: Ga
         assert peer.outcomes(1) == {0: "accepted"}
 
 
+@pytest.mark.requirement("P-4", "P-5")
+@pytest.mark.parametrize("bad", ["malformed", "errant"])
+def test_P_4_an_error_of_a_link_ends_no_session_that_was_begun_behind_it(
+    small: GatewayProcess, node: str, bad: str
+) -> None:
+    """In the same octets: its peer has ended the session of that link, and has another one on that channel."""
+    with Peer(small.port) as peer:
+        credit = peer.publisher(node)
+        errors = [frames.transfer(0, b"garbage")]
+        if bad == "errant":
+            large = frames.message(b"x" * 6_000)
+            peer.send(*(frames.transfer(0, large[at : at + 900], more=True) for at in range(0, len(large), 900)))
+            assert peer.detached() == "amqp:link:message-size-exceeded"
+            errors = [frames.transfer(0, b""), *(frames.transfer(1 + at, MESSAGE) for at in range(credit))]
+        anew = frames.attach_sender(frames.target(node, capability="queue"))
+        peer.send(*errors, frames.end(), frames.begin(), anew)
+        while not any(seen.name == "flow" and seen.field(4) is not None for seen in peer.seen):
+            assert peer.read(10.0), peer.seen
+        ends = [seen.condition for seen in peer.seen if seen.name == "end"]
+        names = sorted(seen.name for seen in peer.seen if seen.name not in ("detach", "flow", "disposition"))
+        assert (names, ends) == (["attach", "begin", "end"], [None])
+        peer.seen.clear()
+        peer.send(frames.transfer(0, MESSAGE))
+        assert peer.outcomes(1) == {0: "accepted"}
+
+
 def test_P_5_transfers_without_end_on_a_closed_link_end_its_session(small: GatewayProcess, node: str) -> None:
     """As many as had credit may be under way."""
     with Peer(small.port) as peer:
