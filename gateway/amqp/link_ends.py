@@ -246,7 +246,7 @@ class Outgoing(Link):
 
     def tell_flow(self) -> None:
         """Where this link stands, though nothing has changed. A drain is answered once the credit is used up, and all
-        that took it has gone out."""
+        that took it has gone out. What the peer has taken the credit of cannot go out: it is not waited for."""
         self._output.later.pop(self, None)
         if self.written is None:
             self._asked = True
@@ -254,11 +254,12 @@ class Outgoing(Link):
             return
         self._output.flush()
         queued = lib.pn_link_queued(self._pointer)
-        if self.draining and queued:
-            self._output.later[self] = None
-        if self.draining and (queued or self.credit > 0):
+        on_wire = self.credit + queued
+        if self.draining and on_wire > 0:
+            if queued:
+                self._output.later[self] = None
             return
-        counts = UInt((self._handed - queued) & _COUNT_MAX), UInt(max(0, self.credit + queued))
+        counts = UInt((self._handed - queued) & _COUNT_MAX), UInt(max(0, on_wire))
         state = (UInt(self.written.handle), *counts, None, self.draining)
         self._output.tell_flow(lib.pn_link_session(self._pointer), state)
 

@@ -16,6 +16,7 @@ from gateway.amqp.link_owner import DispositionRun, LinkOwner
 from gateway.evidence.notices import key_of, peer_of
 from gateway.evidence.outcome_key import TOO_LARGE, TOO_LARGE_FAULT, LinkIdentity
 from gateway.links.peer import Peer
+from gateway.links.redelivery import marked
 from gateway.links.store_outcomes import of_each_store
 from gateway.links.without_credit import WithoutCredit
 from gateway.terminus.termini import Terminus
@@ -27,7 +28,6 @@ from native_backend.nodes.answers import Settled
 from native_backend.state.outcome_detail import OutcomeDetail
 from native_backend.subscriptions.partitioned import by_partition, eids_of, packed_eids, partition_of
 from native_backend.subscriptions.subscription import Subscription
-from transformers import redelivered_header
 
 _YES_NO = ("no", "yes")
 _OUTCOMES = TABLES["default"].axes["default_outcome"]
@@ -106,18 +106,19 @@ class ConsumingLink(LinkOwner):
         count = min(credit, self._limits.unsettled_per_link - len(link.unsettled))
         if count <= 0:
             self._full = True  # until the peer states something
+            self._answer_drain()
             return False
         write_pressure = self.connection.write_pressure
         room_bytes = min(write_pressure.room, self._limits.take_bytes)
         if room_bytes <= 0:
+            if write_pressure.is_full_when_read:
+                self._answer_drain()
             write_pressure.wait_for_room(self)
             return False
         delivered = self.subscription.take(min(count, write_pressure.deliveries), room_bytes)
         if delivered is None:
             if link.draining and self.subscription.is_searched():
-                self.subscription.search_anew()
-                link.drained()
-                self.connection.touch()
+                self._answer_drain()
             elif link.draining or not self.subscription.park(self.wake):
                 self.wake()
             return False
@@ -126,6 +127,13 @@ class ConsumingLink(LinkOwner):
             link.tell_flow()  # all of the credit is used up: proton has nothing to say to that
         self.connection.touch()
         return True
+
+    def _answer_drain(self) -> None:
+        """Nothing more is available to a peer that drains, if it does: what it has to settle first is not (U-4)."""
+        if self.link.draining:
+            self.subscription.search_anew()
+            self.link.drained()
+            self.connection.touch()
 
     def _send(self, delivered: DeliveryBatch) -> None:
         eids, values = self._fitting(delivered)
@@ -365,19 +373,6 @@ class ConsumingLink(LinkOwner):
 
 
 Retire = Callable[[ConsumingLink, DispositionRun], None]
-
-
-def marked(delivered: DeliveryBatch) -> list[bytes]:
-    """The messages, with what their headers have to say of earlier attempts."""
-    values = delivered.values
-    if delivered.failed is None and delivered.again is None:
-        return values
-    failed = delivered.failed or [0] * len(values)
-    again = delivered.again or [False] * len(values)
-    return [
-        redelivered_header(value, count, seen) if count or seen else value
-        for value, count, seen in zip(values, failed, again, strict=True)
-    ]
 
 
 @dataclass(slots=True, eq=False)

@@ -76,6 +76,12 @@ class WritePressure:
         return min(self._bytes_max - unread, held.room)
 
     @property
+    def is_full_when_read(self) -> bool:
+        """There was no room, and there is none once its peer has read all: something is to be settled or finished
+        first."""
+        return not self._congested and not self._is_held and self.held.room + self.held.unread <= 0
+
+    @property
     def deliveries(self) -> int:
         """That it may be given, and leave unsettled."""
         return max(1, self.held.room // DELIVERY_BYTES)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.session.gateway import Gateway
+from mappings import load_tables
 from tests.kit.processes.gateway import GatewayProcess
 from tests.kit.wire import frames
+from tests.kit.wire.conversation import Conversation, build_gateway
 from tests.kit.wire.frames import Seen
 from tests.kit.wire.peer import Peer
+from tests.kit.wire.scripted_realm import ScriptedRealm
 from transformers.codec import AmqpMap, Array, Symbol, UInt
 
 ONE, TWO = frames.message(b"one"), frames.message(b"two")
+MIB = 1 << 20
 NEXT_IN, NEXT_OUT, HANDLE, COUNT, CREDIT, DRAIN = 0, 2, 4, 5, 6, 8
 
 
@@ -144,6 +149,79 @@ def test_U_4_where_the_session_has_no_room_a_drain_is_answered_behind_what_it_wa
         peer.send(frames.session_window(0, 10))
         assert [seen.payload for seen in peer.receive(2)] == [ONE, TWO]
         assert flow_state(flow_of(peer)) == (attached.field(1), 2, 0, True)
+
+
+@pytest.mark.requirement("U-4")
+def test_U_4_a_drain_that_takes_the_credit_of_what_has_no_room_is_answered(gateway: GatewayProcess, node: str) -> None:
+    """What waited for the session's window comes once there is credit and room again."""
+    messages = [frames.message(b"%d" % number) for number in range(4)]
+    with Peer(gateway.port) as peer:
+        peer.stored(node, *messages)
+        attached = peer.consumer(node)
+        peer.send(frames.flow(1, 4, window=2))
+        assert [seen.payload for seen in peer.receive(2)] == messages[:2]
+        peer.send(frames.flow(1, 0, 2, drain=True, window=2))
+        assert flow_state(flow_of(peer)) == (attached.field(1), 2, 0, True)
+        peer.send(frames.flow(1, 2, 2, window=100))
+        assert [seen.payload for seen in peer.receive(2)] == messages[2:]
+        peer.nothing()
+
+
+@pytest.mark.requirement("U-4")
+def test_U_4_a_drain_that_takes_the_credit_of_a_message_half_sent_is_answered() -> None:
+    """It is not counted as delivered, and goes on with the next credit."""
+    large = frames.message(bytes(2_000))
+    gateway, peer = small_frames(large)
+    sent = peer.say(frames.attach_receiver("q"), frames.flow(1, 1, window=2))[1:]
+    assert [(seen.name, seen.field(5)) for seen in sent] == [("transfer", True)] * 2
+    (answer,) = peer.say(frames.flow(1, 0, 0, drain=True, window=2))
+    assert flow_state(answer) == (sent[0].field(0), 0, 0, True)
+    assert not peer.say(frames.session_window(2, 100)), "without credit"
+    rest = peer.say(frames.flow(1, 1, 0, window=100))
+    assert b"".join(seen.payload for seen in [*sent, *rest]) == large
+    assert gateway.faults["assertion"] == 0
+
+
+@pytest.mark.requirement("U-4")
+def test_U_4_who_has_not_settled_what_may_be_left_unsettled_has_its_drain_answered() -> None:
+    """JMS receive with a timeout, and client-acknowledge: who would settle is the one that waits."""
+    realm = ScriptedRealm()
+    gateway = build_gateway(load_tables(), realm, unsettled_per_link=2)
+    realm.keep(realm.node("q"), [ONE] * 4)
+    peer = Conversation(gateway)
+    attached, *events = peer.say(frames.attach_receiver("q"), frames.flow(1, 4))
+    assert [seen.name for seen in events] == ["transfer"] * 2
+    (answer,) = peer.say(frames.flow(1, 2, 2, drain=True))
+    assert flow_state(answer) == (attached.field(1), 4, 0, True), "what is not sent is not available"
+    seen = peer.say(frames.disposition(0, 1, frames.state("accepted")), frames.flow(1, 2, 4))
+    assert [frame.name for frame in seen if frame.name == "transfer"] == ["transfer"] * 2
+
+
+@pytest.mark.requirement("U-4")
+def test_U_4_who_has_not_settled_what_it_may_hold_has_its_drain_answered() -> None:
+    """The room is taken by what it has not settled, not by what it has not read."""
+    realm = ScriptedRealm()
+    limits = {"held_bytes": 2 * MIB, "held_bytes_per_connection": MIB, "message_size_bytes": MIB}
+    gateway = build_gateway(load_tables(), realm, **limits)
+    realm.keep(realm.node("q"), [ONE] * 3_000)
+    peer = Conversation(gateway)
+    attached, *events = peer.say(frames.attach_receiver("q"), frames.flow(1, 3_000))
+    given = len(events)
+    assert 0 < given < 3_000, "there is a limit"
+    (answer,) = peer.say(frames.flow(1, 3_000 - given, given, drain=True))
+    assert flow_state(answer) == (attached.field(1), 3_000, 0, True)
+    seen = peer.say(frames.disposition(0, given - 1, frames.state("accepted")), frames.flow(1, 10, 3_000))
+    assert [frame.name for frame in seen if frame.name == "transfer"] == ["transfer"] * 10
+
+
+def small_frames(*messages: bytes) -> tuple[Gateway, Conversation]:
+    """A peer that takes frames of 512 octets, and the queue `q` with these messages."""
+    realm = ScriptedRealm()
+    gateway = build_gateway(load_tables(), realm)
+    realm.keep(realm.node("q"), [*messages])
+    peer = Conversation(gateway, begin=False)
+    peer.say(frames.AMQP_HEADER, frames.open_(frame_size=512), frames.begin())
+    return gateway, peer
 
 
 @pytest.mark.requirement("W-11")
