@@ -23,7 +23,7 @@ static void (*delivery_settle)(void *delivery);
 static ssize_t (*link_send)(void *link, const char *start, size_t size);
 static bool (*link_advance)(void *link);
 static void *(*link_session)(void *link);
-static size_t (*incoming_window)(void *session);
+static uint32_t (*incoming_window)(void *session);
 static uint32_t (*remote_max_frame)(void *transport);
 static ssize_t (*transport_pending)(void *transport);
 static ssize_t (*transport_peek)(void *transport, char *room, size_t size);
@@ -242,6 +242,13 @@ static PyObject *send_run(PyObject *self, PyObject *args)
     return whole;
 }
 
+/* Transfers that the peer's session takes now. */
+static PyObject *window(PyObject *self, PyObject *link)
+{
+    void *at = PyLong_AsVoidPtr(link);
+    return at ? PyLong_FromUnsignedLong(incoming_window(link_session(at))) : NULL;
+}
+
 static PyObject *bind(PyObject *self, PyObject *extension)
 {
     const char *path = PyUnicode_AsUTF8(extension);
@@ -255,6 +262,7 @@ static PyMethodDef methods[] = {
     {"send", send, METH_VARARGS,
      "send(transport, link, tag_prefix, first_seq, eids, values, unsettled or None for settled)"},
     {"send_run", send_run, METH_VARARGS, "As `send`, and what is to be written to the peer; None where it cannot."},
+    {"window", window, METH_O, "window(link): transfers that the peer's session takes now"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import cproton
 from cproton import ffi, lib
 
-from gateway.amqp import _deliveries
+from gateway.amqp import _deliveries, _sends
 from gateway.amqp.binding import at
 from gateway.amqp.delivery_detail import tell_back
 from gateway.amqp.error_description import ErrorDescription, Info, shortened
@@ -31,6 +31,7 @@ from transformers.codec import Symbol, UInt, ULong
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 _COUNT_MAX: Final = 0xFFFFFFFF
 _ATTACH_NAME, _ATTACH_SIZE_MAX = 0, 10
+_TRANSFER_HEAD_MAX: Final = 128  # of a frame, with room for what the header of a message says of earlier attempts
 
 
 def delivery(number: int) -> Any:
@@ -235,6 +236,21 @@ class Outgoing(Link):
         """Octets of one message that the peer takes; 0: of any size (2.7.3)."""
         size = self.attach.field(_ATTACH_SIZE_MAX)
         return int(size) if isinstance(size, ULong) else 0
+
+    @property
+    def window(self) -> int:
+        """Transfers that the peer takes in this session now, behind those of a message that is half sent."""
+        if not self.alive:
+            return 0
+        if self._output.keeps:
+            self._output.flush()
+        return _sends.window(self.at)
+
+    @property
+    def transfer_bytes(self) -> int:
+        """Octets of a message that one transfer holds, at least."""
+        size = self._output.frame_size_max
+        return size - _TRANSFER_HEAD_MAX if size else _COUNT_MAX
 
     @property
     def draining(self) -> bool:

@@ -133,9 +133,10 @@ class Output:
         """Transfer the events; `unsettled` learns of them, None for settled ones."""
         self.flush()
         run = _sends.send_run(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
-        if run is None:  # the peer's session has no room for all of it now, or a message needs several frames
+        if run is None:  # a message needs several frames, and the peer's session may have no room for all of them now
             _sends.send(self._at, link, tag_prefix, first_seq, eids, values, unsettled)
             self.keeps = True
+            self.flush()  # it takes all of the window that it can: others are given no more than is left
         else:
             self._pieces.append(run)
             self.size += len(run)

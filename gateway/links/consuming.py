@@ -8,15 +8,15 @@ Source: seed 000, rows S-A1 to S-A7, S-R1, S-R2, S-REL, S-MOD.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from gateway.amqp.error_description import describe_error
 from gateway.amqp.link_ends import Outgoing
 from gateway.amqp.link_owner import DispositionRun, LinkOwner
 from gateway.evidence.notices import key_of, peer_of
 from gateway.evidence.outcome_key import TOO_LARGE, TOO_LARGE_FAULT, LinkIdentity
+from gateway.links.event_to_message import marked
 from gateway.links.peer import Peer
-from gateway.links.redelivery import marked
+from gateway.links.settled_batch import SettledBatch
 from gateway.links.store_outcomes import of_each_store
 from gateway.links.without_credit import WithoutCredit
 from gateway.terminus.termini import Terminus
@@ -64,7 +64,7 @@ class ConsumingLink(LinkOwner):
         self._limits = self._gateway.limits
         self._full = False  # it may leave no more unsettled
         self._read_s = 0.0  # when its peer's latest dispositions came
-        self._size_max = link.message_size_max
+        self._size_max, self._transfer_bytes = link.message_size_max, link.transfer_bytes
         self.without_credit = WithoutCredit(self._gateway.clock)
         self._gateway.store_share.join(subscription.node, connection.holder)
 
@@ -115,18 +115,43 @@ class ConsumingLink(LinkOwner):
                 self._answer_drain()
             write_pressure.wait_for_room(self)
             return False
-        delivered = self.subscription.take(min(count, write_pressure.deliveries), room_bytes)
+        window = link.window
+        if window <= 0 or write_pressure.lines:
+            window = self._share_of(window)
+            if window <= 0:
+                return False
+        further = window >> 3  # transfers for messages that need several, behind their first ones
+        count = min(count, window - further, write_pressure.deliveries)
+        delivered = write_pressure.release(self) if write_pressure.kept else None
         if delivered is None:
-            if link.draining and self.subscription.is_searched():
-                self._answer_drain()
-            elif link.draining or not self.subscription.park(self.wake):
-                self.wake()
+            delivered = self.subscription.take(count, min(room_bytes, (further + 1) * self._transfer_bytes))
+        if delivered is None:
+            self._rest()
             return False
         self._send(delivered)
         if link.draining and link.credit <= 0:
             link.tell_flow()  # all of the credit is used up: proton has nothing to say to that
         self.connection.touch()
         return True
+
+    def _share_of(self, window: int) -> int:
+        """Transfers that it may send of those that its session takes now. 0: it waits for them, but for its drain where
+        there is nothing to send: to know that, an event is taken, and kept."""
+        write_pressure = self.connection.write_pressure
+        share = write_pressure.window_share(self, window)
+        if share <= 0 and self.link.draining and self not in write_pressure.kept:
+            if (delivered := self.subscription.take(1, 1)) is not None:
+                write_pressure.keep(self, delivered)
+            else:
+                self._rest()
+        return share
+
+    def _rest(self) -> None:
+        """There was nothing for it."""
+        if self.link.draining and self.subscription.is_searched():
+            self._answer_drain()
+        elif self.link.draining or not self.subscription.park(self.wake):
+            self.wake()
 
     def _answer_drain(self) -> None:
         """Nothing more is available to a peer that drains, if it does: what it has to settle first is not (U-4)."""
@@ -373,22 +398,3 @@ class ConsumingLink(LinkOwner):
 
 
 Retire = Callable[[ConsumingLink, DispositionRun], None]
-
-
-@dataclass(slots=True, eq=False)
-class SettledBatch:
-    """Deliveries of one link that met the same cell."""
-
-    link: ConsumingLink
-    decision: Decision
-    state: str
-    cause: str
-    peer_settled: bool
-    seqs: list[int]
-    eids: list[int]
-    tables: NodeTables  # under which they were stated
-    detail: OutcomeDetail | None = None  # what else their consumer said
-    read_s: float = 0.0  # when they were stated, in monotonic seconds; 0: not by a disposition outside of transactions
-
-    def answered(self, answer: Settled) -> None:
-        self.link.settled(self, answer)

@@ -1,5 +1,5 @@
-"""The way back: the AMQP message for an event whose value is not one, the form of a dead letter, and which events a
-selector means.
+"""The way back: the AMQP message for an event whose value is not one, what it says of earlier attempts, the form of a
+dead letter, and which events a selector means.
 
 An event with headers is given to the transformer that made it, by the name in its identity; what no transformer can
 restore is given as a native record would be. All are for the realm: `Frame`, `Annotate` and `Selecting`.
@@ -12,12 +12,13 @@ import logging
 
 from gateway.links.dead_letter_message import annotated_copy
 from gateway.links.message_to_event import checked, own_key
+from native_backend.events.batch import DeliveryBatch
 from native_backend.events.copy_key import CopyOrigin
 from native_backend.events.event_kind import framed, is_message
 from native_backend.log import event_key
 from native_backend.log.record_headers import HeadedKey
 from native_backend.operations.route import Wanted
-from transformers import EventTransformer, NativeEvent, TransformerError, event_transformer
+from transformers import EventTransformer, NativeEvent, TransformerError, event_transformer, redelivered_header
 from transformers.events.installed import COMPLETE
 from transformers.message.native import message_of
 from transformers.message.sections import section_offsets
@@ -96,3 +97,16 @@ class EventToMessage:
 def _maker(key: bytes) -> str:
     """The name of the transformer in an identity with headers; empty: there is none."""
     return event_key.transformer_of(event_key.original(key))
+
+
+def marked(delivered: DeliveryBatch) -> list[bytes]:
+    """The messages, with what their headers have to say of earlier attempts."""
+    values = delivered.values
+    if delivered.failed is None and delivered.again is None:
+        return values
+    failed = delivered.failed or [0] * len(values)
+    again = delivered.again or [False] * len(values)
+    return [
+        redelivered_header(value, count, seen) if count or seen else value
+        for value, count, seen in zip(values, failed, again, strict=True)
+    ]

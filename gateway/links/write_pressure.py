@@ -3,7 +3,8 @@ because the peer's session has no room. At `limits.write_buffer_bytes` no more i
 peers, make the gateway hold too much (`gateway.quotas.held_bytes`).
 
 Its links that have something to send wait here, and are looked at again when something has moved: the peer sent
-something, this turn's octets were written, the socket has room again.
+something, this turn's octets were written, the socket has room again. The same wakes those that wait for the window of
+their session (`gateway.links.window_line`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from collections.abc import Callable, Iterable, Sized
 from typing import Protocol
 
 from gateway.amqp.engine import Engine
+from gateway.links.window_line import Windowed, WindowLine
 from gateway.quotas.held_bytes import DELIVERY_BYTES, HeldAccount
+from native_backend.events.batch import DeliveryBatch
 
 
-class Blocked(Protocol):
+class Blocked(Windowed, Protocol):
     """A link that waits here."""
 
     def wake(self) -> None: ...
@@ -61,13 +64,16 @@ class WritePressure:
         self._looked = False  # since something has moved
         self._congested = self._is_held = False
         self._waiting: dict[Blocked, None] = {}
+        self.lines: dict[int, WindowLine] = {}  # by session: links that wait for its window
+        self.kept: dict[Blocked, DeliveryBatch] = {}  # what such links have taken already
+        self._kept_bytes = 0
 
     @property
     def room(self) -> int:
         """Octets that it may be sent now."""
         if self._congested or self._is_held:
             return 0
-        unread, held = self._engine.unsent + self.in_socket(), self.held
+        unread, held = self._engine.unsent + self.in_socket() + self._kept_bytes, self.held
         if unread != held.unread:
             held.hold(held.unfinished, unread, held.unsettled)
         if held.room <= 0 and not self._looked:
@@ -88,7 +94,7 @@ class WritePressure:
 
     def given(self, deliveries: int) -> None:
         """So many went out, and are to be settled by its peer."""
-        held, unread = self.held, self._engine.unsent + self.in_socket()
+        held, unread = self.held, self._engine.unsent + self.in_socket() + self._kept_bytes
         held.hold(held.unfinished, unread, held.unsettled + deliveries * DELIVERY_BYTES)
 
     @property
@@ -105,7 +111,7 @@ class WritePressure:
         """Count all that is held for it now. In between it is as much or less: what its peer has read or settled is
         not counted at once."""
         unsettled = sum(len(consumer.link.unsettled) for consumer in self._consuming)
-        unread = self._engine.unsent + self.in_socket()
+        unread = self._engine.unsent + self.in_socket() + self._kept_bytes
         self.held.hold(self.unfinished, unread, unsettled * DELIVERY_BYTES)
 
     @property
@@ -127,22 +133,51 @@ class WritePressure:
     def wait_for_room(self, link: Blocked) -> None:
         self._waiting[link] = None
 
+    def window_share(self, link: Windowed, window: int) -> int:
+        """Transfers of `window`, which is its session's, that a link may send now. 0: it waits in line."""
+        if line := self.lines.get(link.link.session):
+            return line.share(link, window)
+        if window <= 0:
+            WindowLine(self.lines, link)
+        return window
+
+    def keep(self, link: Blocked, delivered: DeliveryBatch) -> None:
+        """Until its session has room. It is counted as unread."""
+        self.kept[link] = delivered
+        self._kept_bytes += sum(map(len, delivered.values))
+
+    def release(self, link: Blocked) -> DeliveryBatch | None:
+        delivered = self.kept.pop(link, None)
+        if delivered is not None:
+            self._kept_bytes -= sum(map(len, delivered.values))
+        return delivered
+
     def drop(self, link: Blocked) -> None:
+        """It ends; what was kept for it is available again once its subscription is closed."""
         self._waiting.pop(link, None)
+        self.release(link)
+        if line := self.lines.get(link.link.session):
+            line.drop(link)
 
     def close(self) -> None:
         """The socket has gone."""
         self.in_socket = _nothing
         self._waiting = {}
+        self.lines.clear()
+        self.kept.clear()
         self.held.close()
 
     def notify(self) -> None:
         """Something has moved."""
         self._looked = False
-        if self._waiting and not self._is_held:
+        if self._is_held:
+            return
+        if self._waiting:
             blocked, self._waiting = self._waiting, {}
             for link in blocked:
                 link.wake()
+        for line in self.lines.values():
+            line.wake()
 
 
 def _nothing() -> int:

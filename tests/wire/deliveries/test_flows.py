@@ -152,6 +152,25 @@ def test_U_4_where_the_session_has_no_room_a_drain_is_answered_behind_what_it_wa
 
 
 @pytest.mark.requirement("U-4")
+def test_U_4_a_drain_waits_for_no_window_where_there_is_nothing_to_send(gateway: GatewayProcess, node: str) -> None:
+    """Also beside a link that does, and where events were there before."""
+    with Peer(gateway.port) as peer:
+        peer.stored(node, ONE, TWO)
+        empty = peer.consumer(f"{node}.empty", handle=2, name="empty")
+        peer.send(frames.flow(2, 3, drain=True, window=0))
+        assert flow_state(flow_of(peer)) == (empty.field(1), 3, 0, True)
+        attached = peer.consumer(node)
+        peer.send(frames.flow(1, 5, window=1))
+        assert [seen.payload for seen in peer.receive(1)] == [ONE]
+        peer.send(frames.flow(2, 3, 3, drain=True, window=1))
+        assert flow_state(flow_of(peer)) == (empty.field(1), 6, 0, True)
+        peer.send(frames.session_window(0, 2))
+        assert [seen.payload for seen in peer.receive(1)] == [TWO]
+        peer.send(frames.flow(1, 3, 2, drain=True, window=2))
+        assert flow_state(flow_of(peer)) == (attached.field(1), 5, 0, True)
+
+
+@pytest.mark.requirement("U-4")
 def test_U_4_a_drain_that_takes_the_credit_of_what_has_no_room_is_answered(gateway: GatewayProcess, node: str) -> None:
     """What waited for the session's window comes once there is credit and room again."""
     messages = [frames.message(b"%d" % number) for number in range(4)]
