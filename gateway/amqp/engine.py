@@ -25,7 +25,7 @@ from gateway.amqp.output import Output
 from gateway.amqp.proton_data import error, offer_to_connection, say_of_connection
 from gateway.frames.endpoints import Endpoints
 from gateway.frames.frame_reader import FrameReader, TransferRun
-from gateway.frames.frames import ATTACH, BEGIN, FLOW, OPEN, Fault, Frame
+from gateway.frames.frames import ATTACH, BEGIN, FLOW, OPEN, TRANSFER, Fault, Frame
 from gateway.frames.multi_transfer import Part
 from gateway.frames.stated_in_transactions import Stated, stated_by
 from transformers.codec import Symbol
@@ -319,6 +319,13 @@ class Engine:
         set_condition(lib.pn_session_condition(session), condition, description)
         lib.pn_session_close(session)
         self._endpoints.discards.add(channel)
+        half_sent = [link for link in self._links.values() if isinstance(link, Outgoing) and link.is_half_sent]
+        if half_sent := [link for link in half_sent if link.session == at(session)]:
+            self._output.flush()
+            for link in half_sent:  # what would open its window is not heard: the END would never go out
+                flow = link.let_go()
+                self._push(flow, 0, len(flow))
+            self._output.flush_but(TRANSFER)
 
     def answer_end(self, session: int) -> None:
         """The peer has ended that session, and what went with it is done. A second answer does nothing."""

@@ -21,7 +21,8 @@ from gateway.amqp.link_owner import UNOWNED, LinkOwner
 from gateway.amqp.output import Output
 from gateway.frames.attach_frame import AttachAnswer
 from gateway.frames.endpoints import Session
-from gateway.frames.frames import Frame
+from gateway.frames.frame_rewriter import flow_of_receiver
+from gateway.frames.frames import DISPOSITION, Frame
 from gateway.terminus.attach import receiver_settle_mode, sender_settle_mode
 from gateway.terminus.attach_answers import refusing_answer
 from gateway.terminus.termini import answered
@@ -30,7 +31,7 @@ from transformers.codec import Symbol, UInt, ULong
 
 STATES: Final = {"accepted": 0x24, "rejected": 0x25, "released": 0x26, "modified": 0x27}
 _COUNT_MAX: Final = 0xFFFFFFFF
-_ATTACH_NAME, _ATTACH_SIZE_MAX = 0, 10
+_ATTACH_NAME, _ATTACH_HANDLE, _ATTACH_SIZE_MAX = 0, 1, 10
 _TRANSFER_HEAD_MAX: Final = 128  # of a frame, with room for what the header of a message says of earlier attempts
 
 
@@ -174,7 +175,7 @@ class Link:
             return
         self._output.flush()
         lib.pn_link_free(self._pointer)
-        self._output.flush_but_dispositions()
+        self._output.flush_but(DISPOSITION)
 
     def settle(
         self,
@@ -207,6 +208,7 @@ class Outgoing(Link):
     def __init__(self, pointer: Any, attach: Frame, session: int, output: Output) -> None:
         super().__init__(pointer, attach, session, output)
         self._handed = 0  # to proton: its delivery-count, but for what is queued there
+        self._last = 0  # pointer of the last delivery, where proton may have kept the end of it
         self._asked = False  # before it was confirmed
         self.unsettled: dict[int, tuple[int, int]] = {}  # pointer -> (seq, EID), until the peer says what became of it
         self.unprocessed: list[tuple[int, int]] = []  # (seq, EID) of what the peer stated too late
@@ -283,6 +285,8 @@ class Outgoing(Link):
         """Transfer the events unsettled, tagged `<storeid>:<eid>`; `tag_prefix` is `<storeid>:` (NF-1)."""
         self._count(len(eids))
         self._output.send(self.at, tag_prefix, first_seq, eids, values, self.unsettled)
+        if self._output.keeps:
+            self._last = next(reversed(self.unsettled))
 
     def send_as(
         self, tag_prefix: bytes, first_seq: int, eids: list[int], places: list[int], values: Sequence[bytes]
@@ -291,6 +295,7 @@ class Outgoing(Link):
         sent: dict[int, tuple[int, int]] = {}
         self._count(len(eids))
         self._output.send(self.at, tag_prefix, first_seq, eids, values, sent)
+        self._last = next(reversed(sent))
         known = zip(sent.items(), places, strict=True)
         self.unsettled.update((pointer, (seq, place)) for (pointer, (seq, _)), place in known)
 
@@ -357,8 +362,27 @@ class Outgoing(Link):
         super().close(condition, description)
         self.waiting = {}
 
+    def give_up(self) -> None:
+        """It will be ended: of a message that is half sent and not settled nothing more goes out than its abortion,
+        when the session has room for that. The rest would go ahead of the DETACH."""
+        if self.alive and self._last in self.unsettled and self.is_half_sent:
+            lib.pn_delivery_abort(delivery(self._last))
+
+    @property
+    def is_half_sent(self) -> bool:
+        """Proton keeps the end of a message, for which the session has no room, and holds DETACH and END back for it.
+        Where the peer has detached it does not."""
+        return self._output.keeps and not self.left and lib.pn_link_queued(self._pointer) > 0
+
+    def let_go(self) -> bytes:
+        """Its session ends: the FLOW that has proton write the rest of the message, which is to go nowhere."""
+        queued = lib.pn_link_queued(self._pointer)
+        channel, handle = self.attach.channel, self.attach.field(_ATTACH_HANDLE)
+        return flow_of_receiver(channel, handle, (self._handed - queued) & _COUNT_MAX, queued)
+
     def lose(self) -> tuple[list[int], list[int]]:
         """Seqs and EIDs of what the peer never stated, or not in time; the link knows them no more."""
+        self.give_up()
         lost = sorted([*self.unsettled.values(), *self.unprocessed])
         self.unsettled, self.unprocessed = {}, []
         return [seq for seq, _ in lost], [eid for _, eid in lost]

@@ -15,7 +15,7 @@ from gateway.amqp import _sends
 from gateway.amqp.binding import at
 from gateway.frames.attach_frame import AttachAnswer
 from gateway.frames.frame_rewriter import AttachRewriter, changed, with_handle_max, with_link, without
-from gateway.frames.frames import CLOSE, DISPOSITION
+from gateway.frames.frames import CLOSE
 from transformers.codec import Described
 
 _EMPTY_FRAME = b"\x00\x00\x00\x08\x02\x00\x00\x00"
@@ -90,9 +90,9 @@ class Output:
         self._keep(changed(self._close, CLOSE, change))
         self._close = b""
 
-    def flush_but_dispositions(self) -> None:
-        """What proton says of deliveries since the last flush goes nowhere."""
-        self._keep(without(self._written(), DISPOSITION))
+    def flush_but(self, code: int) -> None:
+        """The frames of that performative that proton has written since the last flush go nowhere."""
+        self._keep(without(self._written(), code))
 
     def _keep(self, octets: bytes) -> None:
         if octets:

@@ -98,8 +98,7 @@ class ConsumingLink(LinkOwner):
     def pump(self) -> bool:
         """Send what there is within credit; True when something went out."""
         link = self.link
-        credit = link.credit
-        if credit <= 0 or not link.alive:
+        if (credit := link.credit) <= 0 or not link.alive:
             self.without_credit.begin()
             return False  # until the peer grants credit
         self.without_credit.end()
@@ -116,10 +115,8 @@ class ConsumingLink(LinkOwner):
             write_pressure.wait_for_room(self)
             return False
         window = link.window
-        if window <= 0 or write_pressure.lines:
-            window = self._share_of(window)
-            if window <= 0:
-                return False
+        if (window <= 0 or write_pressure.lines) and (window := self._share_of(window)) <= 0:
+            return False
         further = window >> 3  # transfers for messages that need several, behind their first ones
         count = min(count, window - further, write_pressure.deliveries)
         delivered = write_pressure.release(self) if write_pressure.kept else None
@@ -138,13 +135,14 @@ class ConsumingLink(LinkOwner):
         """Transfers that it may send of those that its session takes now. 0: it waits for them, but for its drain where
         there is nothing to send: to know that, an event is taken, and kept."""
         write_pressure = self.connection.write_pressure
-        share = write_pressure.window_share(self, window)
-        if share <= 0 and self.link.draining and self not in write_pressure.kept:
+        if (share := write_pressure.window_share(self, window)) > 0:
+            return share
+        if self.link.draining and self not in write_pressure.kept:
             if (delivered := self.subscription.take(1, 1)) is not None:
                 write_pressure.keep(self, delivered)
             else:
                 self._rest()
-        return share
+        return 0
 
     def _rest(self) -> None:
         """There was nothing for it."""
@@ -383,6 +381,7 @@ class ConsumingLink(LinkOwner):
         """The subscription failed (1.3-B): what is in flight gets the outcome that the table `attached` names,
         before the link is detached."""
         outcome, condition = decision.then["in_flight"], decision.then["condition"]
+        self.link.give_up()
         stated = [(pointer, *numbers) for pointer, numbers in self.link.unsettled.items()]
         for pointer, seq, _ in stated:
             self.link.stated(pointer, seq, outcome, False)

@@ -1,5 +1,5 @@
-"""Consumers whose peer's session takes no more transfers: what they wait for, whose turn it is when the window opens, and
-that no event which was given back goes out behind it. Transfer frames are counted from the session's begin."""
+"""Consumers whose peer's session takes no more transfers: what they wait for, whose turn it is when the window opens,
+and that no event which was given back goes out behind it. Transfer frames are counted from the session's begin."""
 
 from __future__ import annotations
 
@@ -139,3 +139,53 @@ def test_a_window_for_many_small_messages_is_used_up_at_once() -> None:
     peer = Conversation(gateway)
     assert names(peer.say(frames.attach_receiver("q"), frames.flow(1, 50, window=40)))[1:] == ["transfer"] * 40
     assert names(peer.say(frames.session_window(0, 50))) == ["transfer"] * 10
+
+
+@pytest.mark.requirement("P-5")
+@pytest.mark.parametrize("settled", [False, True], ids=["unsettled", "settled"])
+@pytest.mark.parametrize("credit", [1, 0], ids=["with-credit", "its-credit-taken"])
+@pytest.mark.parametrize("way", WAYS)
+def test_P_5_a_session_ends_at_once_though_a_message_is_half_sent(way: str, credit: int, settled: bool) -> None:
+    """Nothing more of that message goes out; the connection and its other session go on."""
+    gateway, _ = queue_of(frames.message(bytes(200_000)), SMALL)
+    peer, (fault, condition) = small_frames(gateway), WAYS[way]
+    peer.say(frames.begin(1), frames.attach_receiver("q", 1, "other", channel=1))
+    peer.say(frames.attach_sender("q", 0), frames.attach_receiver("q", 1, mode=int(settled)))
+    assert names(peer.say(frames.flow(1, 1, window=7))) == ["transfer"] * 7
+    assert not peer.say(frames.flow(1, credit, window=7))
+    *said, end = peer.say(fault)
+    assert (end.name, end.channel, end.condition) == ("end", 0, condition)
+    assert set(names(said)) <= {"disposition", "detach"}
+    assert not peer.say(frames.session_window(7, 1_000), frames.flow(1, 1, window=1_000)), "it has ended"
+    assert "transfer" in names(peer.say(frames.flow(1, 2, channel=1)))
+    assert names(peer.say(frames.end(), frames.begin(), frames.attach_receiver("q"))) == ["begin", "attach"]
+    assert gateway.faults["assertion"] == 0
+    peer.say(frames.close())
+    assert peer.seen[-1].name == "close"
+
+
+@pytest.mark.requirement("P-5")
+def test_P_5_a_session_ends_at_once_though_a_link_of_it_has_ended_in_the_middle_of_a_message() -> None:
+    gateway, realm = queue_of(frames.message(bytes(5_000)))
+    peer = small_frames(gateway)
+    peer.say(frames.attach_sender("q", 0), frames.attach_receiver("q", 1), frames.flow(1, 1, window=3))
+    realm.lose_subscriptions("access-denied")
+    peer.listen()
+    *_, end = peer.say(WAYS["unattached-handle"][0])
+    assert (end.name, end.condition) == ("end", "amqp:session:unattached-handle")
+    assert not peer.say(frames.session_window(3, 1_000))
+
+
+@pytest.mark.requirement("S-R1")
+def test_S_R1_of_a_message_half_sent_to_who_lost_its_right_nothing_more_goes_out() -> None:
+    """It is aborted, for which the session must have room."""
+    gateway, realm = queue_of(frames.message(bytes(5_000)))
+    peer = small_frames(gateway)
+    peer.say(frames.attach_receiver("q", 1), frames.attach_receiver("q", 2, "other"), frames.flow(1, 1, window=3))
+    realm.lose_subscriptions("access-denied")
+    peer.listen()
+    aborted, detach = peer.say(frames.session_window(3, 1))
+    assert (aborted.name, aborted.field(9), aborted.payload) == ("transfer", True, b"")
+    assert (detach.name, detach.condition) == ("detach", "amqp:unauthorized-access")
+    assert names(peer.say(frames.detach(1), frames.end(), frames.close())) == ["end", "close"]
+    assert gateway.faults["assertion"] == 0
