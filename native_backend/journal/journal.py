@@ -24,11 +24,12 @@ import orjson
 from mappings.language.causes import ANSWERS, unanswered
 from native_backend.clock import Clock
 from native_backend.events.known_ends import KnownEnds
-from native_backend.journal.journal_record import encode, encode_record
+from native_backend.journal.journal_record import Lookback, encode, encode_record
 from native_backend.journal.settlement import (
     Item,
     Settlement,
     Unit,
+    event_writes,
     is_commit,
     separable,
     settled_count,
@@ -82,7 +83,9 @@ class Journal:
         answer: Callable[[Answer], None],
     ) -> None:
         self.topic, self.shard = journal_topic(prefix), f"{prefix}.shard.0"
-        self.next = 0  # the first offset whose record is not applied
+        self.next = 0  # the first offset whose record is not applied, or not as a whole
+        self.applying = False  # a record, item by item: states are ahead of `next`
+        self._afterwards: list[Callable[[], None]] = []
         self.records = 0  # stored by this run
         self.on_grown: Callable[[], None] = lambda: None  # it has more records
         self.on_stored: Callable[[list[Write], list[int]], None] = lambda writes, offsets: None  # of events
@@ -191,7 +194,7 @@ class Journal:
         self._n = numbers[-1]
         key = self._run.encode()
         records = [Write(self.topic, 0, key, value) for value in values]
-        events = _events(items)
+        events = event_writes(items)
         known = {place: self.known.of(place) for place in {(write.topic, write.partition) for write in events}}
         self._batch = _Batch(items, events, records, numbers, self._clock.monotonic_s(), known)
         self._transact()
@@ -256,11 +259,31 @@ class Journal:
         self._log.transact(self.shard, self._batch.events + self._batch.records, self._batch)
 
     def _stored(self, batch: _Batch, offsets: list[int], following: int) -> None:
-        self._batch = None
-        missing, self.next = self.next - following, following
+        self._batch, self.applying, missing = None, True, self.next - following
         self.records += len(batch.records)
         self.on_grown()
         self.seconds.add(self._clock.monotonic_s() - batch.began_s)
+        try:
+            self._apply(batch, offsets)
+        finally:
+            self.next, self.applying = following, False
+        steps, self._afterwards = self._afterwards, []
+        for step in steps:
+            try:
+                step()
+            except Exception:
+                self.on_mistake("what follows a stored settlement could not be done")
+        if missing >= 0:
+            self.on_shorter(missing)
+
+    def afterwards(self, step: Callable[[], None]) -> None:
+        """Once the record is applied as a whole; at once where none is being applied."""
+        if self.applying:
+            self._afterwards.append(step)
+        else:
+            step()
+
+    def _apply(self, batch: _Batch, offsets: list[int]) -> None:
         self._written(batch, offsets)
         places = iter(offsets)
         for item in batch.items:
@@ -274,8 +297,6 @@ class Journal:
                 self._answer(item.answered("done", [*islice(places, len(item.writes))]))
             else:
                 self._answer(Settled(item.owner, "done"))
-        if missing >= 0:
-            self.on_shorter(missing)
 
     def _keep(self, settlement: Settlement) -> None:
         """The journal has it, whatever becomes of it here."""
@@ -312,7 +333,7 @@ class Journal:
         batch, start = self._batch, self.next
         assert batch is not None
 
-        def look() -> _Lookback:
+        def look() -> Lookback:
             self.confirm()  # a former owner must not fence the present one
             self._log.control.claim(self.shard, self._limits.control_deadline_s)
             self._await_mark()
@@ -320,7 +341,7 @@ class Journal:
             stored = any(run == self._run and n in batch.numbers for _, run, n in entries)
             offsets = self._find(batch.events) if stored else []
             rival = any(run != self._run for _, run, _ in entries)
-            return _Lookback(rival, stored, offsets, entries[-1][0] + 1 if entries else start)
+            return Lookback(rival, stored, offsets, entries[-1][0] + 1 if entries else start)
 
         self._worker.submit(look, self._looked)
 
@@ -344,7 +365,7 @@ class Journal:
                 raise LogError(Failure("unavailable", f"{self.topic} cannot be read up to {mark}"))
             self._worker.pause(_PAUSE_S)
 
-    def _looked(self, sight: _Lookback | LogError) -> None:
+    def _looked(self, sight: Lookback | LogError) -> None:
         batch = self._batch
         if batch is None:
             return
@@ -362,30 +383,9 @@ class Journal:
             self._transact()
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookback:
-    """What the journal's tail shows of a transaction of unknown result."""
-
-    rival: bool  # records of another run
-    stored: bool
-    offsets: list[int]  # of its event writes
-    following: int  # the first offset behind what was read
-
-
 def _waited_for(failure: Failure) -> Failure:
     """To open a realm waits for room, as it waits for a log that is away."""
     return replace(failure, cause="unavailable") if failure.cause in _TRIED_AGAIN else failure
-
-
-def _events(items: list[Item]) -> list[Write]:
-    """The event writes of a transaction, in the order in which `Journal._stored` hands out their offsets."""
-    writes: list[Write] = []
-    for item in items:
-        for settlement in settlements_of(item):
-            writes += settlement.writes
-        if isinstance(item, Unit):
-            writes += item.writes
-    return writes
 
 
 def journal_topic(prefix: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -13,6 +14,16 @@ VERSION = 2
 _VERSION_2: Final = "truncated"
 """What a release that knows version 1 only would take for the end of those events: it has to refuse the record."""
 _EntryKey = tuple[int, str, bool, str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookback:
+    """What the journal's tail shows of a transaction of unknown result."""
+
+    rival: bool  # records of another run
+    stored: bool
+    offsets: list[int]  # of its event writes
+    following: int  # the first offset behind what was read
 
 
 def encode(run: str, n: int, at_us: int, settlements: list[Settlement], runs_max: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ or restores it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -93,12 +93,20 @@ class Unit:
         return committed
 
 
+def event_writes(items: Iterable[Settlement | Unit]) -> list[Write]:
+    """Of a transaction, in the order in which the journal hands out their offsets."""
+    writes: list[Write] = []
+    for item in items:
+        for settlement in settlements_of(item):
+            writes += settlement.writes
+        if isinstance(item, Unit):
+            writes += item.writes
+    return writes
+
+
 def written_bytes(item: Settlement | Unit) -> int:
     """Of the event records that go along, about."""
-    writes = [write for settlement in settlements_of(item) for write in settlement.writes]
-    if isinstance(item, Unit):
-        writes += item.writes
-    return sum(len(write.key or b"") + len(write.value or b"") for write in writes)
+    return sum(len(write.key or b"") + len(write.value or b"") for write in event_writes([item]))
 
 
 def settlements_of(item: Settlement | Unit) -> list[Settlement]:

@@ -348,7 +348,7 @@ class CountedStore:
         def trim() -> None:
             context.log.control.trim(node.topic, node.partition, bound, context.limits.control_deadline_s)
 
-        context.worker.submit(trim, self._trimmed)
+        context.journal.afterwards(lambda: context.worker.submit(trim, self._trimmed))  # behind the snapshots
 
     def _not_noted(self) -> None:
         self._evicting = False

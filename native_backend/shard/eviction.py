@@ -17,18 +17,19 @@ from native_backend.state.ack_state import AckState
 
 def evict(
     metadata: Metadata, opened: Mapping[Key, Dispatcher], recovered: States, store: int, bound: int, journal: int
-) -> bool:
-    """The journal holds, before `journal`, that everything below `bound` is given up. True: there are new states in
-    `recovered`, and none of them has a snapshot."""
-    known = len(recovered)
+) -> list[Key]:
+    """The journal holds, at `journal` or behind it, that everything below `bound` is given up. Returns which states in
+    `recovered` are new: none of them has a snapshot."""
+    new: list[Key] = []
     for part, durable in metadata.each_durable():
         key = part.store, durable.name
         if part.store == store and durable.start < bound and key not in opened and key not in recovered:
             recovered[key] = Recovered(AckState(durable.start), journal, closed=True)
+            new.append(key)
     for key, dispatch in opened.items():
         if key[0] == store:
             dispatch.evict(bound)
     for key, entry in recovered.items():
         if key[0] == store:
             entry.state.evict(bound)
-    return len(recovered) > known
+    return new

@@ -197,9 +197,11 @@ class Shard:
         return states
 
     def evict(self, store: int, bound: int) -> None:
-        """The journal holds that everything below is given up, for all durables of the store."""
-        if evict(self._metadata, self._open, self._recovered, store, bound, self._context.journal.next):
-            self.snapshots.hurry([*self._open, *self._recovered])
+        """The journal holds that everything below is given up, for all durables of the store. Before the log lets go of
+        it there are snapshots: recovery takes the note for a durable that has one."""
+        new = evict(self._metadata, self._open, self._recovered, store, bound, self._context.journal.next)
+        if new:
+            self._context.journal.afterwards(lambda: self.snapshots.write_first(new))
 
     def cut(self, store: int, name: str, end: int) -> None:
         """The journal holds that the store of a durable has become shorter."""
@@ -348,6 +350,7 @@ class Shard:
     def _freeze(self, key: Key) -> StateCopy | None:
         """The durable as of now. One that was opened is not closed while events that a killed process may have given
         lie ahead of it; one that was not has no journal records since it was recovered."""
+        assert not self._context.journal.applying, "the copy would name an offset whose record is applied in part"
         store, name = key
         node = self._metadata.stores.get(store)
         dispatch, recovered = self._open.get(key), self._recovered.get(key)

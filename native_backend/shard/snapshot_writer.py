@@ -35,8 +35,8 @@ class SnapshotWriter:
         context.journal.on_grown = self._grown
         self._stored: Stored = {}
         self._due: dict[Key, None] = {}  # of the round under way, the last first
-        self._running = False
-        self._gone: list[tuple[int, str | None]] = []  # deleted while a batch was on its way; None: the whole store
+        self._running = 0  # batches on their way
+        self._gone: list[tuple[int, str | None]] = []  # deleted while they were; None: the whole store
         self._next = context.limits.snapshot_records
         self._sets = 0
 
@@ -70,13 +70,21 @@ class SnapshotWriter:
             if not self._due:
                 self._due = dict.fromkeys(self._every())
         if self._due and not self._running:
-            batch = self._batch()
-            if batch:
-                self._running = True
-                known, number = self._known(frozen.key for frozen in batch), self._number(len(batch))
-                deadline_s = self._context.limits.control_deadline_s
-                job = partial(self._write, batch, number, known, deadline_s)
-                self._context.worker.submit(job, self._written)
+            self._submit(self._batch())
+
+    def _submit(self, batch: list[StateCopy]) -> None:
+        if batch:
+            self._running += 1
+            known, number = self._known(frozen.key for frozen in batch), self._number(len(batch))
+            deadline_s = self._context.limits.control_deadline_s
+            self._context.worker.submit(partial(self._write, batch, number, known, deadline_s), self._written)
+
+    def write_first(self, keys: list[Key]) -> None:
+        """These are new, without a snapshot. They have one before the worker does what it is given after this."""
+        size = self._context.limits.snapshot_batch
+        for at in range(0, len(keys), size):
+            copies = map(self._freeze, keys[at : at + size])
+            self._submit([frozen for frozen in copies if frozen is not None])
 
     def writer(self, store: int, durable: str) -> Callable[[StateCopy], Stored]:
         """For a job that stores one snapshot now; what it returns is for `stored`."""
@@ -168,7 +176,9 @@ class SnapshotWriter:
         return done
 
     def _written(self, done: Stored | LogError) -> None:
-        self._running, gone, self._gone = False, self._gone, []
+        self._running, gone = self._running - 1, self._gone
+        if not self._running:
+            self._gone = []
         if isinstance(done, LogError):
             self._due.clear()
             _warn(done)

@@ -176,6 +176,25 @@ def test_what_was_given_up_before_any_consumer_came_is_not_lost_by_retention(sta
     assert not entries(realm, "lost")
 
 
+def test_what_is_acknowledged_beside_a_first_eviction_is_not_given_again(start: Start) -> None:
+    """The journal takes the note and the acknowledgements in one transaction. The new state gets its snapshot then."""
+    realm = start(RealmLimits(journal_interval_s=0.2))
+    jobs, ring = realm.create("jobs"), create(realm, "ring", Properties(capacity_events=10))
+    eids, consumer = realm.publish(jobs, bodies(20)), realm.consumer(jobs)
+    consumer.receive(20)
+    offer(realm, ring, 10)
+    consumer.acknowledge(eids[:1])  # a transaction has just begun: the next one waits
+    journal = context_of(realm.realm).journal
+    before = journal.records
+    realm.realm.publish(ring, [b"key"], bodies(1), object())
+    realm.until(lambda: journal.busy or journal.records > before, "something is to be given up")
+    owner = consumer.start("acknowledge", eids[1:])
+    assert realm.settled(owner) == "done"
+    realm.until(lambda: bool(entries(realm, "evicted")) and not realm.workers.pending, "the snapshot")
+    realm.kill()
+    assert start().consumer(jobs).drain() == []
+
+
 def test_a_channel_keeps_its_newest_whether_or_not_they_were_seen(realm: RealmProcess) -> None:
     node = create(realm, "news", Properties(capacity_events=10), "channel")
     durable = realm.consumer(node, "durable", "a:b")
