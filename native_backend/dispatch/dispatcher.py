@@ -245,6 +245,14 @@ class Dispatcher(Backlog):
         runs = [run for settlement in self._under_way() if settlement.operation in ENDS for run in settlement.runs]
         return Intervals((first, last) for first, last, _, _ in runs)
 
+    def held(self) -> int:
+        """Events that a transaction has, whether or not their links live, or that are being copied to the dead letters.
+        The journal gets them behind what it is given now."""
+        preparing, keys = self.context.preparing, self.keys()
+        given = sum(entry.count for entry in self._under_way() if entry.link is not None and entry not in preparing)
+        unowned = sum(entry.count for entry in preparing if entry.link is None and entry.keeper.keys() == keys)
+        return self.away - given + unowned
+
     def is_returning(self, link: Consumer) -> bool:
         """Whether something that link gave back is not there yet."""
         return any(settlement.link is link and settlement.operation == "return" for settlement in self._under_way())

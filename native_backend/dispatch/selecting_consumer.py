@@ -204,11 +204,11 @@ class SelectingConsumer:
                     *(self._backlog.node.name, len(state.returned)),
                 )
             return False
+        state.position = through + 1
         state.requeue(first, through)
         self._backlog.fresh.remove_below(state.low)
         self._backlog.fresh.add(first, through)
         self.unfit.add(first, through)
-        state.position = through + 1
         return True
 
     # -- common to both

@@ -91,7 +91,8 @@ class Purge:
 
 
 class Seek:
-    """Keeper of a seek. Nothing is given while it is on its way."""
+    """Keeper of a seek. From the question for the bounds on nothing is given, so that no link has an event then. What
+    links had before and the journal gets later would be settled behind the seek, and undo it in part: it is refused."""
 
     def __init__(self, context: RealmContext, dispatch: Dispatcher, cause: str, done: Done) -> None:
         self._context, self._dispatch, self._cause, self._done = context, dispatch, cause, done
@@ -100,11 +101,20 @@ class Seek:
         """To the first event at or above `eid`; not before what is kept, not beyond the end."""
 
         def bounded(first: int, end: int) -> None:
+            held = self._dispatch.held()
+            if held:
+                self._refuse("in-use", 0, f"{held} events are in a transaction or are becoming dead letters: try again")
+                return
             place = min(max(eid, first), end)
-            self._dispatch.moving = True
             self._context.journal.add(_settlement(self, "seek", [(place, place, 0, place)], self._cause))
 
-        with_bounds(self._context, self._dispatch.node, self._done, bounded)
+        self._dispatch.moving = True
+        with_bounds(self._context, self._dispatch.node, self._refuse, bounded)
+
+    def _refuse(self, answer: CommandAnswer, count: int, detail: str) -> None:
+        """All goes on as before."""
+        self._dispatch.moving = False
+        self._done(answer, count, detail)
 
     def keys(self) -> tuple[str, str, int]:
         return self._dispatch.keys()
@@ -117,9 +127,8 @@ class Seek:
         self._done("done", abs(before - place), f"the next event is {place} or the first one after it")
 
     def restore(self, settlement: Settlement) -> None:
-        self._dispatch.moving = False
         answer, detail = refused(self._context)
-        self._done(answer, 0, detail)
+        self._refuse(answer, 0, detail)
 
 
 class Deletion:

@@ -90,7 +90,7 @@ class AckState:
             return
         for first, last, _, cover in runs:
             if last >= self.position:
-                self.position = last + 1
+                self._reach(first, last + 1)
             if operation != "return":
                 self._terminal(first, last, cover)
                 continue
@@ -103,6 +103,12 @@ class AckState:
             if failed:
                 for eid in range(first, last + 1):
                     self.failed[eid] = self.failed.get(eid, 0) + 1
+
+    def _reach(self, first: int, end: int) -> None:
+        """A link had [first, end), and the position was moved back since: what lies before it is given all the same."""
+        before, self.position = self.position, end
+        if first > before:
+            self.requeue(before, first - 1)
 
     def seek(self, place: int) -> None:
         """Everything below `place` is terminal, everything from it on as if it had never been given."""
@@ -128,9 +134,11 @@ class AckState:
                 del counts[eid]
 
     def requeue(self, first: int, last: int) -> None:
-        """These are to be given again, unless they were evicted meanwhile."""
-        if last >= self.low:
-            self.returned.add(max(first, self.low), last)
+        """These are to be given again, unless they were evicted meanwhile. From the position on they are given as new
+        ones."""
+        first, last = max(first, self.low), min(last, self.position - 1)
+        if first <= last:
+            self.returned.add(first, last)
             if self.on_returned is not None:
                 self.on_returned()
 
@@ -206,7 +214,7 @@ class AckState:
     def give_back(self, held: Intervals, delays: DelayedEvents) -> None:
         """What was withdrawn and did not end is to be given again, after its delay."""
         for first, last in held:
-            self.requeue(first, min(last, self.position - 1))
+            self.requeue(first, last)
         for not_before_ms, first, last in delays:
             while (span := self.returned.at_or_above(first)) is not None and span[0] <= last:
                 begin, first = span[0], min(span[1], last) + 1

@@ -93,6 +93,20 @@ def stored(realm: RealmProcess, node: Node, count: int) -> list[tuple[bytes, byt
     return pairs
 
 
+def answers(done: list[Commanded]) -> set[str]:
+    return {reply.answer for reply in done}
+
+
+def heads(places: dict[int, list[int]], count: int) -> list[int]:
+    """The first so many of each store."""
+    return [eid for some in places.values() for eid in some[:count]]
+
+
+def tails(places: dict[int, list[int]], begin: int) -> list[int]:
+    """The others."""
+    return [eid for some in places.values() for eid in some[begin:]]
+
+
 FULL = Properties(capacity_events=10, honour_capacity=True)
 
 

@@ -9,14 +9,13 @@ import pytest
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Failure, LogError, TopicSpec
 from native_backend.nodes import admin
-from native_backend.nodes.answers import Commanded
 from native_backend.nodes.commands import Command, answers_topic, commands_topic, decode_reply, encode_command
 from native_backend.nodes.durable import Durable
 from native_backend.nodes.metadata_writer import realm_metadata
 from native_backend.nodes.properties import Properties
 from native_backend.subscriptions.partitioned import eids_of
 from native_backend.subscriptions.subscription import SubscriptionLost
-from tests.contract.actions import create, in_each_store, visible
+from tests.contract.actions import answers, create, heads, in_each_store, tails, visible
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, fold, realm, start, world
 from tests.kit.realm.inside import shard_of
 from tests.kit.realm.realm_process import RealmProcess, by_store
@@ -24,20 +23,6 @@ from tests.kit.realm.worlds import World
 
 __all__ = ["realm", "start", "world"]  # fixtures
 pytestmark = SPREAD
-
-
-def answers(done: list[Commanded]) -> set[str]:
-    return {reply.answer for reply in done}
-
-
-def heads(places: dict[int, list[int]], count: int) -> list[int]:
-    """The first so many of each store."""
-    return [eid for some in places.values() for eid in some[:count]]
-
-
-def tails(places: dict[int, list[int]], begin: int) -> list[int]:
-    """The others."""
-    return [eid for some in places.values() for eid in some[begin:]]
 
 
 # -- purge
@@ -149,44 +134,6 @@ def test_moved_events_are_ended_here_and_kept_there(start: Start) -> None:
     pairs = {(entry["store"], entry["to"]) for entry in entries}
     assert pairs == {(part.store, dead.part(part.partition).store) for part in node.parts}
     assert {entry["cause"].split()[0] for entry in entries} == {"command"}
-
-
-# -- seek
-
-
-def test_a_durable_goes_back_and_forth(start: Start) -> None:
-    realm = start()
-    node = realm.create("news", "channel")
-    consumer = realm.consumer(node, "durable", "d")
-    stores = node.partitions
-    eids = by_store(realm.publish(node, bodies(20 * stores)))
-    had = by_store(consumer.receive(20 * stores - 8))
-    consumer.acknowledge(tails(had, 2))
-    assert consumer.settle("return", heads(had, 2), failed=True) == "done"
-    sixth = [some[5] for some in eids.values()]
-    assert answers(in_each_store(realm, "seek", node, "d", sixth)) == {"in-use"}
-    consumer.subscription.close()
-    assert answers(in_each_store(realm, "seek", node, "d", sixth)) == {"done"}
-    back = realm.consumer(node, "durable", "d")
-    left = tails(eids, 5)
-    assert by_store(back.receive(len(left))) == by_store(left)
-    given = tails(had, 0)
-    assert {eid for eid in left if back.again[eid]} == {eid for eid in left if eid in given}
-    assert set(back.failed.values()) == {0}
-    back.acknowledge(left)
-    assert realm.has_ended(node, left, "d")
-    back.subscription.close()
-    assert answers(in_each_store(realm, "seek", node, "d")) == {"done"}
-    realm.kill()
-    later = start()
-    assert by_store(later.consumer(node, "durable", "d").receive(20 * stores)) == eids
-    later.close()
-    last = start()
-    ends = [last.log.control.bounds(node.topic, part.partition)[1] for part in node.parts]
-    assert {last.command("seek", part, "d", 10**12).answer for part in node.parts} == {"done"}
-    fresh = last.consumer(node, "durable", "d")
-    assert [state.low for state in last.states(node, "d")] == ends
-    assert fresh.drain() == []
 
 
 # -- delete

@@ -141,3 +141,25 @@ TestQueue.settings = settings(
     max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestSpreadQueue.settings = settings(TestQueue.settings, max_examples=20)
+
+
+def moved_back() -> AckState:
+    """A link had all of 0 to 19 when the place was moved to 0."""
+    state = AckState(0, 20)
+    state.seek(0)
+    return state
+
+
+def test_what_a_settlement_behind_a_seek_passes_is_given() -> None:
+    state = moved_back()
+    state.apply("acknowledge", False, [(10, 12, 1, 10)])
+    assert ([*state.returned], state.position, [*state.acked]) == ([(0, 9)], 13, [(10, 12)])
+
+
+def test_what_comes_back_behind_a_seek_is_given_once() -> None:
+    state = moved_back()
+    state.requeue(10, 12)
+    assert (bool(state.returned), state.position) == (False, 0)
+    state.position = 12
+    state.requeue(10, 12)
+    assert [*state.returned] == [(10, 11)]
