@@ -139,6 +139,8 @@ class RealmLimits:
     """How long the owner of the shard may go unheard before another process takes over."""
     lease_look_s: float = 0.5
     """How often the owner looks whether another process asks for the lease."""
+    full_look_s: float = 1.0
+    """How often it is looked, while a full node refuses events, whether the retention of its topic has made room."""
     temporary_topics: int = 4
     temporary_topics_max: int = 32
     """Topics for temporary nodes that are made ahead once there was one such node; twice as many whenever one had to be

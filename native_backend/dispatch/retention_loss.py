@@ -23,6 +23,8 @@ def lose_below(context: RealmContext, node: Node, durable: str, state: AckState,
     """The store begins at `kept` now: events below it that had not ended can no longer be given."""
     low = state.low
     lost = state.lose_below(kept)
+    if node.store in context.counted:
+        context.counted[node.store].lost(kept)
     if lost:
         context.alarms[ALARM] += lost
         _LOG.error("node %r, durable %r: %d EIDs lost by retention, below %d", node.name, durable, lost, kept)

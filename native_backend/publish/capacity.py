@@ -2,7 +2,8 @@
 
 Only such nodes are counted (`occupancy`). Counting begins at the first publish: what is stored already is read once, a
 stretch at a time, on the worker thread, and what is published meanwhile waits, in order. A hole in what was appended
-(another writer's events, a transaction's marker) is read, too. What is given up is journaled as `evicted`, for all
+(another writer's events, a transaction's marker) is read, too. What the retention of a topic takes is no more in a full
+node, whether or not a consumer misses it. What is given up is journaled as `evicted`, for all
 durables of the store at once, before the log lets go of it.
 
 Source: semantics 3.5 (Capacity, Honour Capacity), row P-R2b.
@@ -65,6 +66,7 @@ class CountedStore:
         self._evicting = False
         self._hidden_s: float | None = None  # since when the log shows less than is known to be stored
         self._stretch = _FIRST_STRETCH
+        self._look_s = float("-inf")  # no look at where the store begins before
 
     @property
     def pending(self) -> bool:
@@ -115,7 +117,14 @@ class CountedStore:
             self._context.answer(Published(owner, fit, [-1] * (len(keys) - fit), full, full))
 
     def _fit(self, sizes: list[int]) -> int:
-        """How many of them the node has room for."""
+        """How many of them the node has room for, as far as is known."""
+        fit = self._room(sizes)
+        if fit < len(sizes):
+            for store in self.group:
+                store._look()
+        return fit
+
+    def _room(self, sizes: list[int]) -> int:
         self._settle_all()
         properties, fit = self.node.properties, len(sizes)
         count, size = self._counted()
@@ -190,6 +199,10 @@ class CountedStore:
         else:
             self.occupancy.end(runs)
 
+    def lost(self, bound: int) -> None:
+        if self.occupancy is not None:
+            self.occupancy.drop(bound, *self._known())
+
     def recount(self) -> None:
         """The log has lost some of its events, and some of those that were stored last may never be counted."""
         self._count_anew()
@@ -222,6 +235,20 @@ class CountedStore:
                 store.occupancy.settle(state.low)
 
     # -- counting what is there
+
+    def _look(self) -> None:
+        """Retention takes events, and says so to nobody."""
+        context, node = self._context, self.node
+        if context.clock.monotonic_s() < self._look_s:
+            return
+        self._look_s = float("inf")  # one at a time
+        deadline_s = context.limits.control_deadline_s
+        context.worker.submit(lambda: store_bounds(context.log, node, deadline_s)[0], self._looked)
+
+    def _looked(self, first: int | LogError) -> None:
+        self._look_s = self._context.clock.monotonic_s() + self._context.limits.full_look_s
+        if not isinstance(first, LogError):
+            self.lost(first)
 
     def stop(self) -> None:
         """It is not counted any more."""

@@ -26,6 +26,10 @@ class Counted(Protocol):
         """The journal holds this of one of its durables."""
         ...
 
+    def lost(self, bound: int) -> None:
+        """The log has nothing below `bound` any more."""
+        ...
+
     def recount(self) -> None:
         """What was counted may not be there any more."""
         ...

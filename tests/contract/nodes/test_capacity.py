@@ -15,7 +15,9 @@ from native_backend.log.port import Append, Appended, Failure, LogError, Records
 from native_backend.nodes.answers import Commanded, Published
 from native_backend.nodes.commands import Command
 from native_backend.nodes.metadata_writer import set_properties
+from native_backend.nodes.node import Node
 from native_backend.nodes.properties import Properties
+from native_backend.nodes.words import NodeKind
 from tests.contract.actions import FULL, await_shown, create, entries, offer, stored
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.inside import context_of
@@ -96,6 +98,37 @@ def test_a_count_that_broke_off_goes_on(start: Start, monkeypatch: pytest.Monkey
         assert (refused.answer, len(refused.eids)) == ("unavailable", 30)
         assert [row.size_bytes for row in later.realm.metrics.nodes() if row is not None] == [None] * there.partitions
     assert offer(later, there, 30)[1] == 20
+
+
+@pytest.mark.parametrize("kind", ["queue", "channel"])
+def test_a_full_node_has_room_once_retention_took_its_events(start: Start, kind: NodeKind) -> None:
+    """Also where no consumer misses them."""
+    realm = start(RealmLimits(full_look_s=0.01))
+    node = create(realm, "orders", FULL, kind)
+    eids, refused = offer(realm, node, 12)
+    assert (len(eids), refused) == (10, 2)
+    retention_takes(realm, node, eids)
+    realm.until(lambda: bool(offer(realm, node, 1)[0]), "room")
+    eids, refused = offer(realm, node, 12)
+    assert (len(eids), refused) == (9, 3)
+
+
+def test_a_full_queue_has_room_once_a_consumer_misses_its_events(realm: RealmProcess) -> None:
+    node = create(realm, "orders", FULL)
+    retention_takes(realm, node, offer(realm, node, 10)[0])
+    consumer = realm.consumer(node)
+    assert consumer.drain() == []
+    eids, refused = offer(realm, node, 12)
+    assert (len(eids), refused) == (10, 2)
+    consumer.acknowledge(consumer.receive(10)[:4])
+    assert len(offer(realm, node, 12)[0]) == 4
+
+
+def retention_takes(realm: RealmProcess, node: Node, places: list[int]) -> None:
+    """These, all that the node has."""
+    await_shown(realm, node, places)
+    for part in node.parts:
+        realm.log.control.trim(part.topic, part.partition, realm.log.control.bounds(part.topic, part.partition)[1])
 
 
 def test_events_of_other_writers_count(realm: RealmProcess) -> None:
