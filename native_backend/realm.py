@@ -322,4 +322,5 @@ class Realm:
         self.event_sizes.forget(node)
         for part in node.parts:
             self._context.ends.forget(part.store)
+            self._context.known.forget((part.topic, part.partition))
         self._subscriptions.lose_plain(node.store)

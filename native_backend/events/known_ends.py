@@ -32,6 +32,11 @@ class KnownEnds:
         if end > self._ends.get(place, 0):
             self._ends[place] = end
 
+    def forget(self, place: TopicPartition) -> None:
+        """Its node is gone. Its name may come again, for another store."""
+        self._ends.pop(place, None)
+        self._cuts.pop(place, None)
+
     def cuts(self, place: TopicPartition) -> int:
         """Changes when the place becomes shorter, and when that was dealt with: an end that was looked at before says
         nothing about what came after."""

@@ -44,6 +44,8 @@ class GroupOffsetWriter:
         self._seen: dict[
             str, dict[GroupPartition, tuple[int, int]]
         ] = {}  # by group: `Depths.version` when it was counted last
+        self._topics: dict[str, str] = {}  # by group
+        self._groups: dict[str, set[str]] = {}  # by topic: metadata has lost them when a node is gone
         self._begin = 0  # where in the list of durables the next round begins
         self._failed: set[str] = set()  # groups, the last time they were tried
         self._steps: Iterator[None] | None = None  # the count of a round
@@ -60,8 +62,18 @@ class GroupOffsetWriter:
         self._shown.pop(group, None)
         self._seen.pop(group, None)
         self._failed.discard(group)
+        topic = self._topics.pop(group, None)
+        if topic is not None:
+            self._groups[topic].discard(group)
+            if not self._groups[topic]:
+                del self._groups[topic]
         if self._running:
             self._forgotten.add(group)
+
+    def forget_topic(self, topic: str) -> None:
+        """Its node is gone, and all its groups."""
+        for group in [*self._groups.get(topic, ())]:
+            self.forget(group)
 
     def _go_on(self) -> None:
         """Start a round if one is due and something changed; or go on with the one under way, some groups at a
@@ -113,6 +125,8 @@ class GroupOffsetWriter:
                     yield None
                 elif depths.is_kept(node, durable):
                     self._seen.setdefault(place[0], {})[place] = version
+                    self._topics[place[0]] = place[1]
+                    self._groups.setdefault(place[1], set()).add(place[0])
                     self._note(place, step.place, depths.state(durable).low)
 
     def _note(self, place: GroupPartition, offset: int, low: int) -> None:

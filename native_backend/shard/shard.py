@@ -227,6 +227,7 @@ class Shard:
             del self._recovered[key]
         for store in stores:
             self.snapshots.forget(store)
+        self._group_offsets.forget_topic(node.topic)
 
     def is_in_use(self, store: int, name: str) -> bool:
         """Whether a durable has links, is getting one, or is being deleted."""

@@ -8,11 +8,13 @@ import pytest
 
 from native_backend.limits import RealmLimits
 from native_backend.nodes import admin
-from native_backend.nodes.answers import Published
+from native_backend.nodes.answers import NodeFound, Published
+from native_backend.nodes.grants import ANONYMOUS
 from native_backend.nodes.metadata_writer import set_properties
-from native_backend.nodes.node import NodeError
+from native_backend.nodes.node import Node, NodeError
 from native_backend.subscriptions.subscription import SubscriptionLost
 from tests.kit.realm.fixtures import Start, bodies, realm, start, world
+from tests.kit.realm.inside import remembered
 from tests.kit.realm.realm_process import RealmProcess
 from tests.kit.realm.worlds import World
 
@@ -145,3 +147,28 @@ def test_names_with_the_same_slug_or_alike_in_kafkas_eyes_are_different_nodes(re
         consumer = realm.consumer(node)
         [eid] = consumer.receive(1)
         assert consumer.bodies[eid] == b"%d" % at
+
+
+def test_nothing_is_kept_of_temporary_nodes_that_have_gone(start: Start) -> None:
+    """Their names never come again: ten reply queues a second would fill the memory."""
+    often = RealmLimits(projection_interval_s=0.01, count_interval_s=0.01, temporary_drop_s=0.0)
+    realm = start(often)
+    before = remembered(realm.realm)
+    for at in range(3):
+        made, gone = object(), object()
+        realm.realm.temporary.create(f"reply{at}", "queue", ANONYMOUS, made)
+        node = found(realm, made)
+        assert node is not None
+        consumer, eids = realm.consumer(node), realm.publish(node, bodies(2))
+        consumer.acknowledge(consumer.receive(2)[:1])
+        realm.until(lambda: remembered(realm.realm)[3] > before[3], "its group is shown")
+        consumer.settle("return", eids[1:])
+        consumer.subscription.close()
+        realm.realm.temporary.delete(node, gone)
+        assert found(realm, gone) is None
+        realm.until(lambda: not realm.workers.pending, "what was under way")
+    assert remembered(realm.realm) == before
+
+
+def found(realm: RealmProcess, owner: object) -> Node | None:
+    return realm.answer(NodeFound, lambda answer: answer.owner is owner).node

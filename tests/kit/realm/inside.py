@@ -26,5 +26,11 @@ def publisher_of(realm: Realm) -> Publisher:
     return realm._publisher
 
 
+def remembered(realm: Realm) -> tuple[int, ...]:
+    """Of how many stores and groups something is kept by their names, which nodes take along."""
+    ends, groups = realm._context.known, realm._shard._group_offsets
+    return tuple(map(len, (ends._ends, ends._cuts, groups._seen, groups._shown, groups._topics, groups._groups)))
+
+
 def looks_of(realm: Realm) -> MetadataLooks:
     return realm._looks

@@ -101,3 +101,16 @@ def test_a_coordinator_without_an_answer_is_asked_once_a_round() -> None:
     setup.begin()
     setup.end()
     assert setup.committed == ["g"] * 6
+
+
+def test_a_queue_that_is_made_anew_is_shown_anew() -> None:
+    setup = Setup()
+    setup.begin()
+    setup.end()
+    setup.projector.forget_topic("other")
+    setup.projector.forget_topic("t")
+    setup.begin()
+    setup.end()
+    assert setup.committed == ["g", "g"]
+    setup.projector.forget("g")
+    setup.projector.forget_topic("t")
