@@ -92,7 +92,7 @@ class Realm:
         mistakes = self.mistakes = Mistakes(clock)
         timers = Timers(clock, mistakes)
         alive = liveness or SystemLiveness()
-        lease = self._lease = Lease(log, prefix, run, clock, workers.lease, limits, alive, timers)
+        lease = self._lease = Lease(log, prefix, run, clock, workers.lease, limits, alive, timers, workers.projections)
         journal.confirm, lease.on_lost = lease.confirm, self._fenced
         context = self._context = RealmContext(
             log,

@@ -44,6 +44,7 @@ NOT_SPREAD = {
         "a realm has one lease"
     ),
     "shard/test_lease.py::test_a_lease_that_cannot_be_looked_at_lapses_and_is_held_again": "a realm has one lease",
+    "shard/test_lease.py::test_a_lease_whose_topic_cannot_be_trimmed_is_held": "a realm has one lease",
     "shard/test_lease.py::test_a_claim_without_the_lease_takes_the_shard_from_no_owner": "a realm has one lease",
     "shard/test_projection_waits.py::test_events_are_read_again_and_durables_begin_meanwhile": (
         "its log holds back the answer about one store"

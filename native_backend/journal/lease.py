@@ -59,7 +59,9 @@ class Lease:
         limits: RealmLimits,
         liveness: ProcessLiveness,
         timers: Timers,
+        trims: Worker,
     ) -> None:
+        """`trims`: where the topic is trimmed, so that no look waits for that."""
         self.lost = False
         self.on_lost: Callable[[], None] = lambda: None
         self._timer = timers.timer("lease", self._advance, ends=True, is_needed=True)
@@ -70,6 +72,7 @@ class Lease:
         self._began_s = float("-inf")  # of the last look that found us to be the owner
         self._was_held = False  # as of the last turn
         self._looking = False
+        self._trims, self._trimming = trims, False
         self._look_s = 0.0  # when to look again
         self.failure: Failure | None = None  # since the last look that went well
 
@@ -174,18 +177,30 @@ class Lease:
         """Read on; answer who asked; when it began, if all that worked. Runs where the worker runs jobs."""
         records = self._records
         began_s = self._read()
-        if records.run == self._run:
-            if records.asked > records.at:
-                self._put("hold")
-            if records.records > _TRIM_RECORDS:
-                self._log.control.trim(lease_topic(self._prefix), 0, records.at, self._deadline_s)
-                records.records = 0
+        if records.run == self._run and records.asked > records.at:
+            self._put("hold")
         return began_s
 
     def _looked(self, began_s: float | LogError) -> None:
         self._looking = False
         self._timer.soon()
         self._learn(began_s)
+        if self._records.records > _TRIM_RECORDS and self._records.run == self._run and not self._trimming:
+            self._trim(self._records.at)
+
+    def _trim(self, before: int) -> None:
+        """Let go of what lies below a record of ours. The lease does not depend on it: where it fails, it is tried
+        again with so many records more."""
+        self._trimming, self._records.records = True, 0
+
+        def trimmed(error: LogError | None) -> None:
+            self._trimming = False
+            if error is not None:
+                _LOG.warning("the lease's topic could not be trimmed now: %s", error)
+
+        self._trims.submit(
+            lambda: self._log.control.trim(lease_topic(self._prefix), 0, before, self._deadline_s), trimmed
+        )
 
     def _learn(self, began_s: float | LogError) -> None:
         """Also on another thread, before the first turn."""

@@ -156,8 +156,9 @@ class ThreadWorker:
 class Workers:
     """One for each kind of jobs that must not wait for another kind.
 
-    `control`: what peers and operators wait for. `lease`: it must not lapse behind other jobs. `projections`: group
-    offsets, for which no peer waits; a group coordinator may be away while the rest of the log is not."""
+    `control`: what peers and operators wait for. `lease`: it must not lapse behind other jobs. `projections`: what no
+    peer waits for: group offsets (a group coordinator may be away while the rest of the log is not), and trims of the
+    lease's topic."""
 
     control: Worker
     lease: Worker

@@ -10,7 +10,7 @@ import pytest
 
 from native_backend.journal.lease_records import LeaseRecords, What, encode_lease, lease_topic
 from native_backend.limits import RealmLimits
-from native_backend.log.port import LogError, TopicSpec
+from native_backend.log.port import Failure, LogError, TopicSpec
 from native_backend.nodes.metadata import realm_topics
 from native_backend.subscriptions.subscription import SubscriptionLost
 from tests.kit.realm.fixtures import Start, bodies, realm, start, world
@@ -95,6 +95,42 @@ def test_a_lease_that_cannot_be_looked_at_lapses_and_is_held_again(world: World,
     assert consumer.take() == []
     assert consumer.receive(4) == eids  # no one else wanted it
     assert not first.realm.lost
+
+
+def question(world: World, realm: RealmProcess, times: int = 1) -> None:
+    """A process that wants the realm asks for a sign of life."""
+    log, seen = world.open(), LeaseRecords()
+    seen.read(log, realm.prefix, 10.0)
+    for _ in range(times):
+        ask = encode_lease("ask", seen, "standby", {}, 0, realm.limits.lease_s)
+        log.control.put(lease_topic(realm.prefix), b"standby", ask)
+
+
+def test_a_lease_whose_topic_cannot_be_trimmed_is_held(world: World, start: Start) -> None:
+    first = start(SHARP)
+    queue = first.create("orders")
+    eids = first.publish(queue, bodies(4))
+    consumer = first.consumer(queue)
+    trim, tries = first.log.control.trim, list[int]()
+
+    def refuse(topic: str, partition: int, before: int, deadline_s: float = 10.0) -> None:
+        if topic != lease_topic(first.prefix):
+            return trim(topic, partition, before, deadline_s)
+        tries.append(before)
+        raise LogError(Failure("refused", "DeleteRecords"))
+
+    setattr(first.log.control, "trim", refuse)  # noqa: B010
+    question(world, first, 101)
+    first.until(lambda: bool(tries), "a try to trim")
+    first.clock.lapse(SHARP.lease_s)
+    assert not context_of(first.realm).lease.held
+    assert consumer.receive(4) == eids
+    question(world, first, 90)
+    first.clock.lapse(SHARP.lease_s)
+    first.until(lambda: context_of(first.realm).lease.held, "another look")
+    assert len(tries) == 1, "the next one comes with a hundred records more"
+    question(world, first, 11)
+    first.until(lambda: len(tries) == 2, "the next try")
 
 
 def test_a_claim_without_the_lease_takes_the_shard_from_no_owner(world: World, start: Start) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from native_backend.journal.lease_records import lease_topic
+from native_backend.journal.lease_records import LeaseRecords, encode_lease, lease_topic
 from native_backend.limits import RealmLimits
 from native_backend.log.port import Log, Records
 from native_backend.state.timers import Timer
+from tests.kit.patience import HANG_S
 from tests.kit.realm.inside import context_of
 from tests.kit.realm.other_control import ControlledLog, OtherControl
 from tests.kit.realm.realm_process import RealmProcess
-from tests.kit.realm.worlds import SimulatedWorld
+from tests.kit.realm.worlds import SimulatedWorld, SqliteWorld
 
 LIMITS = RealmLimits(control_deadline_s=10.0, lease_s=5.0)
 
@@ -61,6 +63,27 @@ def test_a_lease_that_is_lost_is_not_due_in_every_turn() -> None:
     for _ in range(2000):
         process.turn()
     assert len(calls) == 1
+
+
+def test_no_look_waits_for_a_trim(tmp_path: Path) -> None:
+    world = SqliteWorld(tmp_path)
+    process = RealmProcess(world, "u", RealmLimits(lease_s=20.0, lease_look_s=0.02)).open()
+    lease, seen = context_of(process.realm).lease, LeaseRecords()
+    tried, over = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> None:
+        tried.set()
+        over.wait(HANG_S)
+
+    setattr(process.log.control, "trim", hang)  # noqa: B010
+    for _ in range(101):
+        process.log.control.put(lease_topic("u"), b"other", encode_lease("ask", seen, "other", {}, 0, 20.0))
+    process.until(tried.is_set, "a trim")
+    process.clock.lapse(20.0)
+    assert not lease.held
+    process.until(lambda: lease.held, "a look")
+    over.set()
+    process.close()
 
 
 def test_the_thread_that_keeps_a_lease_during_recovery_names_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
