@@ -3,11 +3,13 @@
 A job runs elsewhere and gives a value or a `LogError`; its `done` runs on the thread that calls `completed`. Jobs run
 one at a time in the order they were submitted, so a later job sees what an earlier one wrote; one that was certainly
 not done is asked again a few times, where that helps (`retrying`). An exception other than
-`LogError` is a fault of ours: it is raised again out of `completed`, not hidden.
+`LogError` is a fault of ours. Its `done` gets an `unexpected` in its place, or who submitted the job would wait for
+ever; then it is raised again out of `completed`, not hidden.
 """
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -17,9 +19,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from native_backend.log.port import LogError
+from native_backend.log.port import Failure, LogError
 from native_backend.log.retry import Retries
 
+_LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 Done = Callable[[T | LogError], None]
 
@@ -62,6 +65,11 @@ def attempt(job: Callable[[], Any]) -> Any:
         return error
 
 
+def mistaken(fault: BaseException) -> LogError:
+    """What the caller of a job hears where the job ended by a mistake of ours."""
+    return LogError(Failure("unexpected", f"{fault!r:.200}", type(fault).__name__))
+
+
 class ThreadWorker:
     """One worker thread. It also wakes the gateway `tick_s` after the last sign of life, so that timers are seen to
     even over a log that has no poll interval."""
@@ -90,9 +98,13 @@ class ThreadWorker:
             done, value, fault = self._results.popleft()
             self._pending -= 1
             count += 1
-            if fault is not None:
+            if fault is None:
+                done(value)
+                continue
+            try:
+                done(mistaken(fault))
+            finally:
                 raise fault
-            done(value)
         return count
 
     @property
@@ -111,7 +123,11 @@ class ThreadWorker:
 
         def repeat() -> None:
             while not over.wait(interval_s):
-                done(attempt(job))
+                try:
+                    done(attempt(job))
+                except Exception as fault:  # the next one may go well
+                    _LOG.exception("a repeated job failed")
+                    done(mistaken(fault))
 
         thread = threading.Thread(target=repeat, name="realm-meanwhile", daemon=True)
         thread.start()

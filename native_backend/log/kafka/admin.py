@@ -7,6 +7,7 @@ table of native errors says so.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from confluent_kafka import KafkaError
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.net.compat import KafkaNetClient
 
 from native_backend.log.access_lists import AccessLists
 from native_backend.log.kafka.acl import topic_access_lists
@@ -28,6 +30,7 @@ from native_backend.log.kafka.settings import Config
 from native_backend.log.port import Failure, Inspection, LogError, Positions, Topic, TopicSpec
 from native_backend.log.retry import Retries
 
+_LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 IN_SYNC = "min.insync.replicas"
 _SPREAD = 3  # replicas
@@ -204,20 +207,23 @@ class AdminCalls:
         except Overdue as error:
             future.cancel()
             raise LogError(Failure("unavailable", f"no answer within {deadline_s} s")) from error
-        except kafka_errors.KafkaError as error:
-            raise LogError(control_failure_of(error)) from error
+        except LogError:
+            raise
+        except Exception as error:
+            raise LogError(_failure_of(error)) from error
 
     def _ask(self, ask: Callable[[KafkaAdminClient], T], deadline: float) -> T:
         return self._retries.call(lambda: self._attempt(ask, deadline), _code_of, deadline - time.monotonic())
 
     def _attempt(self, ask: Callable[[KafkaAdminClient], T], deadline: float) -> T:
         """kafka-python asks one broker to make and delete topics, the one that it took for the controller first, also
-        when that one is gone for hours. So the next attempt is by another client."""
+        when that one is gone for hours. So the next attempt is by another client, also where the client failed in a way
+        of its own: who knows what it still holds."""
         admin = self._connected(deadline)
         try:
             return ask(admin)
-        except kafka_errors.KafkaError as error:
-            if is_of_the_client(error):
+        except Exception as error:
+            if not isinstance(error, kafka_errors.KafkaError) or is_of_the_client(error):
                 self._admin = None
                 admin.close()
             raise
@@ -225,7 +231,7 @@ class AdminCalls:
     def _connected(self, deadline: float) -> KafkaAdminClient:
         if self._admin is None:
             self._reach(max(deadline - time.monotonic(), 0.1))
-            self._admin = KafkaAdminClient(**self._config)
+            self._admin = _connect(self._config)
         return self._admin
 
     def _await_topics(self, admin: KafkaAdminClient, names: list[str]) -> list[Topic]:
@@ -234,6 +240,33 @@ class AdminCalls:
         if len(topics) < len(names):
             raise kafka_errors.LeaderNotAvailableError("the topics are not in the metadata yet")
         return list(topics.values())
+
+
+def _connect(config: Config) -> KafkaAdminClient:
+    """One that reaches no broker in its time has begun a thread by then, and does not end it."""
+    begun: list[KafkaNetClient] = []
+
+    def begin(**settings: Any) -> KafkaNetClient:
+        begun.append(KafkaNetClient(**settings))
+        return begun[-1]
+
+    try:
+        return KafkaAdminClient(**config, kafka_client=begin)
+    except Exception:
+        for client in begun:
+            client._net.close()
+        raise
+
+
+def _failure_of(error: Exception) -> Failure:
+    """kafka-python reads the files of the TLS settings anew for each connection, and raises what the system says of
+    them: they may be written at this moment, so it is worth asking again. All else is a mistake, its or ours."""
+    if isinstance(error, kafka_errors.KafkaError):
+        return control_failure_of(error)
+    if isinstance(error, OSError):  # ssl.SSLError is one
+        return Failure("unavailable", str(error), type(error).__name__)
+    _LOG.error("a call to Kafka ended by a mistake", exc_info=error)
+    return Failure("unexpected", str(error), type(error).__name__)
 
 
 def _code_of(error: BaseException) -> str | None:

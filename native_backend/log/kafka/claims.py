@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from native_backend.log.kafka.batches import BatchSizes
-from native_backend.log.kafka.causes import CLOSED
+from native_backend.log.kafka.causes import CLOSED, failure_in, unsent
 from native_backend.log.kafka.transactions import Transactions, claim
 from native_backend.log.port import Completion, Failure, LogError, Transacted, Write
 
@@ -34,14 +34,22 @@ class Claims:
             held.retire(deadline_s / 2)
         if self._is_closed:
             raise LogError(CLOSED)
-        producers = [self._make(name) for name in (shard, f"{shard}.second")]
-        claimed = claim(shard, producers, self._batches, max(deadline - time.monotonic(), 0.1))
+        claimed = claim(shard, self._producers(shard), self._batches, max(deadline - time.monotonic(), 0.1))
         with self._lock:
             if not self._is_closed:
                 self._transactions[shard] = claimed
                 return
         claimed.retire(0.0)
         raise LogError(CLOSED)
+
+    def _producers(self, shard: str) -> list[Producer]:
+        """Raises LogError, which holds none of them: a file of the TLS settings cannot be read, or there is no room for
+        a thread."""
+        try:
+            return [self._make(name) for name in (shard, f"{shard}.second")]
+        except KafkaException as error:
+            failure = unsent(failure_in(error))
+        raise LogError(failure)
 
     def transact(self, shard: str, writes: Sequence[Write], owner: object) -> None:
         transactions = self._transactions.get(shard)

@@ -6,6 +6,7 @@ the same name that is made later. Topic ids tell.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from native_backend.log.port import Failure, LogError, Topic
 
+_LOG = logging.getLogger(__name__)
 INTERVAL_S = 1.0
 FIRST_S = 0.05  # a reader that was just opened wants to know soon
 
@@ -82,6 +84,9 @@ class TopicWatcher:
         try:
             topics = self._describe(sorted({watched.topic for watched in sights}))
         except LogError:  # Kafka is not to be reached: nothing is known, the next look tells
+            return
+        except Exception:  # a mistake of ours: without this thread no reader would hear of a deletion any more
+            _LOG.exception("topics could not be looked at")
             return
         for watched in sights:
             if watched.topic not in topics:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import closing
+from itertools import count
 from typing import Any, cast
 
 import pytest
@@ -17,7 +21,7 @@ from native_backend.log.kafka.admin import AdminCalls
 from native_backend.log.port import Cause, Failure, LogError
 from native_backend.log.retry import Retries, job_code
 from native_backend.log.worker import ThreadWorker
-from tests.kit.patience import HANG_S
+from tests.kit.patience import HANG_S, until
 
 LIMITS = RealmLimits()
 
@@ -126,6 +130,43 @@ def test_the_control_thread_asks_again_unless_the_call_forbids_it() -> None:
         control.close(5.0)
 
 
+def test_a_job_that_ends_by_a_mistake_is_answered_and_the_mistake_raised() -> None:
+    worker, results = ThreadWorker(), list[Any]()
+
+    def job() -> None:
+        raise FileNotFoundError("ca.pem")
+
+    def raises() -> bool:
+        try:
+            worker.completed()
+        except FileNotFoundError:
+            return True
+        return False
+
+    worker.submit(job, results.append)
+    until(raises, "the mistake")
+    [error] = results
+    assert isinstance(error, LogError)
+    assert (error.failure.cause, error.failure.code) == ("unexpected", "FileNotFoundError")
+    assert worker.pending == 0
+    assert _result(worker, lambda: "the next one") == "the next one"
+    worker.close(5.0)
+
+
+def test_what_is_repeated_goes_on_after_a_mistake() -> None:
+    worker, results, calls = ThreadWorker(), list[Any](), count()
+
+    def job() -> str:
+        if next(calls):
+            return "done"
+        raise OSError("once")
+
+    with worker.repeated(job, results.append, 0.001):
+        until(lambda: len(results) > 1, "the next time")
+    assert isinstance(results[0], LogError) and results[1] == "done"
+    worker.close(5.0)
+
+
 class _Admin:
     """Of kafka-python, as far as it is asked here."""
 
@@ -184,7 +225,7 @@ def test_a_client_that_reaches_no_broker_is_replaced(
     """It would ask the broker that it took for the controller until that one is back. A broker's answer is one."""
     made: list[_Admin] = []
 
-    def make() -> _Admin:
+    def make(**_: object) -> _Admin:
         made.append(_Admin(*([None] if made else [failure, None])))
         return made[-1]
 
@@ -194,6 +235,49 @@ def test_a_client_that_reaches_no_broker_is_replaced(
     assert [admin.is_closed for admin in made] == [True, False][-clients:]
     calls.close(5.0)
     assert all(admin.is_closed for admin in made)
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "ca.pem"), "unavailable"),
+        (PermissionError(13, "Permission denied", "key.pem"), "unavailable"),
+        (ssl.SSLError(9, "PEM lib"), "unavailable"),
+        (KeyError("a mistake"), "unexpected"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_whatever_a_client_raises_is_a_failure_and_the_next_call_is_by_another_client(
+    error: Exception, cause: Cause, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python reads the files of its TLS settings at each connection: they may be in the middle of a change."""
+    made: list[_Admin] = []
+
+    def make(**_: object) -> _Admin:
+        made.append(_Admin(None if made else error))
+        return made[-1]
+
+    monkeypatch.setattr("native_backend.log.kafka.admin.KafkaAdminClient", make)
+    calls = AdminCalls({}, Retries())
+    with pytest.raises(LogError) as raised:
+        calls.trim("t", 0, 5, 10.0)
+    assert (raised.value.failure.cause, raised.value.failure.code) == (cause, type(error).__name__)
+    calls.trim("t", 0, 5, 10.0)
+    assert [admin.is_closed for admin in made] == [True, False]
+    calls.close(5.0)
+
+
+def test_a_client_that_reaches_no_broker_leaves_no_thread() -> None:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    name = f"c{port}"
+    config = {"bootstrap_servers": [f"127.0.0.1:{port}"], "bootstrap_timeout_ms": 50, "client_id": name}
+    calls = AdminCalls(config, Retries())
+    with pytest.raises(LogError, match="unavailable"):
+        calls.trim("t", 0, 5, 1.0)
+    calls.close(HANG_S)
+    assert [thread.name for thread in threading.enumerate() if name in thread.name] == []
 
 
 def test_the_table_decides_what_is_asked_again_not_the_client() -> None:

@@ -10,7 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
+from native_backend.log.kafka import settings
+from native_backend.log.kafka.batches import BatchSizes
+from native_backend.log.kafka.claims import Claims
 from native_backend.log.open import open_kafka
 from native_backend.log.port import Append, Log, LogError, TopicSpec, Write
 from native_backend.log.record_headers import HeadedKey
@@ -145,3 +149,17 @@ def test_what_comes_when_it_is_closed_makes_no_client(kafka_bootstrap: str, thre
         with pytest.raises(LogError, match="unavailable: the log is closed"):
             call()
     close(threads, log)
+
+
+def test_a_claim_that_cannot_read_a_certificate_fails_and_holds_no_client(threads: Threads) -> None:
+    """Its second client, while a file of the TLS settings is changed."""
+    bootstrap = f"127.0.0.1:{free_port()}"
+
+    def make(name: str) -> Producer:
+        tls = {"security.protocol": "SSL", "ssl.ca.location": "/nowhere/ca.pem"} if name.endswith(".second") else {}
+        return Producer(settings.transactional(bootstrap, tls, name, lambda _: None))
+
+    claims = Claims(make, BatchSizes())
+    with pytest.raises(LogError, match=r"ca\.location"):
+        claims.claim("shard", 5.0)
+    until(lambda: threads.count() == 0, "the end of the first client")

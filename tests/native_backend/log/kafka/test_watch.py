@@ -19,12 +19,12 @@ class Cluster:
     """What it says of the topics, and how often it was asked."""
 
     def __init__(self) -> None:
-        self.says: dict[str, Topic | None] | LogError = {"t": OLD, "other": Topic("other", b"other", 1)}
+        self.says: dict[str, Topic | None] | Exception = {"t": OLD, "other": Topic("other", b"other", 1)}
         self.asked = 0
 
     def describe(self, names: list[str]) -> dict[str, Topic | None]:
         self.asked += 1
-        if isinstance(self.says, LogError):
+        if isinstance(self.says, Exception):
             raise self.says
         return {name: topic for name, topic in self.says.items() if name in names}
 
@@ -64,9 +64,13 @@ def test_a_topic_that_was_made_again_ends_its_reader(cluster: Cluster, sight: Wa
     assert sight.failure is not None and "made again" in sight.failure.detail
 
 
-@pytest.mark.parametrize("says", [{}, LogError(Failure("unavailable", "away"))], ids=["of the topic", "of any"])
+@pytest.mark.parametrize(
+    "says",
+    [{}, LogError(Failure("unavailable", "away")), FileNotFoundError("ca.pem")],
+    ids=["of the topic", "of any", "by a mistake"],
+)
 def test_where_nothing_is_known_a_reader_goes_on(
-    cluster: Cluster, sight: WatchedTopic, says: dict[str, Topic | None] | LogError
+    cluster: Cluster, sight: WatchedTopic, says: dict[str, Topic | None] | Exception
 ) -> None:
     """Its partition has no leader for a moment, the topic may not be described, or the cluster is away."""
     sight.suspicion = RETENTION
