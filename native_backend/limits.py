@@ -102,6 +102,9 @@ class RealmLimits:
     letter_events: int = 1_000
     letter_bytes: int = 1024 * 1024
     """Dead letters that are read and copied in one transaction; one event always fits."""
+    letter_rest_s: float = 10.0
+    """An event whose dead letter was refused is given to no consumer, and not given up again, for so long; nor is
+    another letter tried meanwhile where the log refused the whole node."""
     command_interval_s: float = 0.5
     """How often the owner looks for commands of operators."""
     rights_interval_s: float = 3.0

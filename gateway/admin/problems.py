@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.admin.watched import Watched
 from gateway.config.settings import EmbeddedRealm
+from native_backend.dispatch import dead_letters
 from native_backend.dispatch import retention_loss as losses
 from native_backend.nodes import broken_nodes
 from native_backend.publish import evidence
@@ -46,6 +47,8 @@ _ALARMS: Final = {
     truncation.ALARM: f"{_SHORTER}; events stored from now on are delivered",
     journal_ends.TRUNCATED: f"{_SHORTER}; the events acknowledged last may be delivered again",
     journal_ends.TRIMMED: "events may be delivered again: set retention.ms=-1 and retention.bytes=-1 on PREFIX.journal",
+    dead_letters.ALARM: "the events stay in their node: make sure that the topic of its dead-letter node is there, "
+    "that the gateway may write to it, and that its max.message.bytes is larger than that of the node's own topic",
     mistakes.ALARM: _OURS,
     evidence.ALARM: "reconciliation will show gaps; make sure that the log accepts records",
 }

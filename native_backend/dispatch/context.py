@@ -69,6 +69,8 @@ class RealmContext:
     preparing: set[Settlement] = field(default_factory=set)
     """What left its link and is not with the journal yet: its dead letters are read, or its commit is prepared."""
     dead_letters: DeadLetterCounts = field(default_factory=DeadLetterCounts)
+    refused_letters: dict[int, float] = field(default_factory=dict)
+    """By store: a dead-letter node that takes no letter, and when the next one is tried; monotonic seconds."""
     counted: dict[int, Counted] = field(default_factory=dict)
     """By store: the nodes that have a capacity."""
     events: dict[tuple[str, int], StoreEvents] = field(default_factory=dict)

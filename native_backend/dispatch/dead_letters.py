@@ -5,6 +5,9 @@ Their bytes are read again on the worker thread, a piece at a time, so that memo
 rejects at once. A letter is no letter twice: what is rejected at a dead-letter node, or would come back to where it is,
 is discarded, so that nothing goes round for ever.
 
+An event whose letter the log does not take stays where it is, and rests (ADR 0146). Of a piece that is refused for one
+of its records, smaller pieces are tried, so that the others become letters.
+
 When an event is given up: tables `settle` and `default`, docs/how-to/dead-letters.md. Records: docs/records.md
 "Event key", "Journal".
 """
@@ -13,13 +16,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 from native_backend.dispatch.context import RealmContext, ask_first_eid
 from native_backend.dispatch.copy_piece import CopyPiece
 from native_backend.events.copy_key import CopyOrigin, copy_key, is_copy
 from native_backend.journal.settlement import Keeper, Settlement, Unit
 from native_backend.limits import RealmLimits
-from native_backend.log.port import Failure, Log, LogError, Records, Write
+from native_backend.log.port import Cause, Failure, Log, LogError, Records, Write
 from native_backend.nodes.answers import Settled
 from native_backend.nodes.metadata import Metadata
 from native_backend.nodes.node import Node
@@ -28,6 +33,8 @@ from native_backend.state.ack_state import AckState, Run
 from native_backend.state.outcome_detail import OutcomeDetail
 
 _LOG = logging.getLogger(__name__)
+ALARM: Final = "dead letters refused"
+_OF_A_RECORD = ("too-large", "invalid")  # the log takes others
 _WAITED_OUT = ("unavailable", "unexpected", "indeterminate")
 
 
@@ -38,14 +45,40 @@ def dead_letter_node(metadata: Metadata, node: Node) -> Node | None:
     return target.twin(node) if target is not None and target.name != node.name else None
 
 
+class RestingKeeper(Keeper, Protocol):
+    def rest(self, settlement: Settlement, until_ms: int) -> None:
+        """As `restore`, but no consumer gets its events before then."""
+        ...
+
+
+@dataclass(slots=True)
+class PieceSize:
+    """How many events the next piece may have. Among the next `suspects` there is one that the log does not take: it is
+    looked for by halves."""
+
+    events_max: int
+    suspects: int = 0
+
+    @property
+    def events(self) -> int:
+        return max(1, self.suspects // 2) if self.suspects else self.events_max
+
+    def stored(self, count: int) -> None:
+        self.suspects = max(0, self.suspects - count)
+
+    def refused(self, count: int) -> None:
+        """A piece of so many: the next ones. One that was alone is found, and behind us."""
+        self.suspects = count if count > 1 else 0
+
+
 class DeadLetterCopy:
     """One settlement on its way to the dead letters. Keeper of its pieces; its owner gets the answer when the last one
-    is in the journal, or when one failed."""
+    is in the journal, or rests."""
 
     def __init__(
         self,
         context: RealmContext,
-        keeper: Keeper,
+        keeper: RestingKeeper,
         state: AckState,
         target: Node,
         node: Node,
@@ -56,13 +89,21 @@ class DeadLetterCopy:
         self._target, self._node, self._reason = target, node, reason
         self._topic = node.topic
         self._rest: list[Run] = []
+        self._begun: list[Run] = []  # what was left before the piece was read
+        self._size = PieceSize(context.limits.letter_events)
         self._open = 0  # parts of the piece that is in the journal's hands
+        self._refused: list[Settlement] = []  # of these parts
+        self._is_short = False  # some of its events are no letters
         self._whole: Settlement | None = None
 
     def begin(self, settlement: Settlement) -> None:
         """Its events are in our hands from now on."""
         self._whole, self._rest = settlement, settlement.runs
-        self._read(0.0)
+        refused_until_s = self._context.refused_letters.get(self._target.store, float("-inf"))
+        if self._context.clock.monotonic_s() < refused_until_s:
+            self._leave([])
+        else:
+            self._read(0.0)
 
     def keys(self) -> tuple[str, str, int]:
         return self._keeper.keys()
@@ -70,20 +111,65 @@ class DeadLetterCopy:
     def settled(self, settlement: Settlement) -> None:
         self._count(settlement)
         self._keeper.settled(settlement)
+        if settlement.writes:
+            self._size.stored(settlement.count)
         self._open -= 1
-        if self._open:
-            return
+        if not self._open:
+            self._go_on()
+
+    def _go_on(self) -> None:
         if self._rest:
             self._read(0.0)
+        elif self._is_short:
+            self._tell("unexpected", "dead-letter-not-stored")
         else:
             self._tell("done", "")
 
     def restore(self, settlement: Settlement) -> None:
-        """A piece failed, and with it what is left."""
-        self._keeper.restore(settlement)
+        """All parts of a piece fail, or none."""
+        self._refused.append(settlement)
         self._open -= 1
         if not self._open:
+            parts, self._refused = self._refused, []
+            self._was_refused(parts, settlement.refused)
+
+    def _was_refused(self, parts: list[Settlement], cause: Cause | None) -> None:
+        context, letters = self._context, [part for part in parts if part.writes]
+        if context.journal.fenced:
+            for part in parts:
+                self._keeper.restore(part)
             self._give_up("unexpected", "dead-letter-not-stored")
+        elif letters and cause in _OF_A_RECORD:
+            count = sum(part.count for part in letters)
+            self._size.refused(count)
+            if count > 1:
+                self._rest = self._begun
+            else:
+                self._rest = [run for part in parts if not part.writes for run in part.runs] + self._rest
+                self._let_rest(letters)
+            self._go_on()
+        else:
+            rest_s = context.limits.letter_rest_s
+            context.refused_letters[self._target.store] = context.clock.monotonic_s() + rest_s
+            self._leave(parts)
+
+    def _leave(self, parts: list[Settlement]) -> None:
+        """The node takes no letter now: nothing of what is left becomes one."""
+        rest, self._rest = self._rest, []
+        self._let_rest([*parts, self._part(rest)] if rest else parts)
+        self._go_on()
+
+    def _let_rest(self, parts: list[Settlement]) -> None:
+        limits, count = self._context.limits, sum(part.count for part in parts)
+        until_ms = self._context.clock.epoch_us() // 1000 + round(limits.letter_rest_s * 1000)
+        for part in parts:
+            self._keeper.rest(part, until_ms)
+        self._is_short = True
+        self._context.alarms[ALARM] += count
+        level = logging.ERROR if self._begun else logging.DEBUG  # it was tried
+        words = "%s: node %r does not take the dead letters of %d events from %d on: they stay, and rest for %s s"
+        first = min(run[0] for part in parts for run in part.runs)
+        _LOG.log(level, words, self._topic, self._target.name, count, first, limits.letter_rest_s)
 
     def _count(self, settlement: Settlement) -> None:
         if settlement.to:
@@ -103,11 +189,12 @@ class DeadLetterCopy:
 
     def _read(self, pause_s: float) -> None:
         context, place, runs = self._context, (self._topic, self._node.partition), self._rest
+        self._begun, events_max = runs, self._size.events
 
         def job() -> CopyPiece:
             if pause_s:
                 context.worker.pause(pause_s)
-            return _read_piece(context.log, place, runs, context.limits)
+            return _read_piece(context.log, place, runs, events_max, context.limits)
 
         context.worker.submit(job, self._found)
 
@@ -167,7 +254,8 @@ class DeadLetterInTransaction(DeadLetterCopy):
     def prepare(self, settlement: Settlement, prepared: Callable[[list[Settlement] | SettleAnswer], None]) -> None:
         self._prepared, self._parts = prepared, list[Settlement]()
         self._room = self._context.limits.transaction_bytes
-        self.begin(settlement)
+        self._whole, self._rest = settlement, settlement.runs
+        self._read(0.0)
 
     def settled(self, settlement: Settlement) -> None:
         self._count(settlement)
@@ -197,9 +285,9 @@ def _kept(_first: int) -> None:
     """Where the store begins is not asked."""
 
 
-def _read_piece(log: Log, place: tuple[str, int], runs: list[Run], limits: RealmLimits) -> CopyPiece:
+def _read_piece(log: Log, place: tuple[str, int], runs: list[Run], events_max: int, limits: RealmLimits) -> CopyPiece:
     """Events from the beginning of `runs`, as many as a piece may have. Blocks; raises LogError."""
-    piece = CopyPiece(limits.letter_events, limits.letter_events, limits.letter_bytes, lambda key: not is_copy(key))
+    piece = CopyPiece(events_max, limits.letter_events, limits.letter_bytes, lambda key: not is_copy(key))
     piece.read(runs, lambda start, count: _records(log, place, start, count, limits.control_deadline_s))
     return piece
 

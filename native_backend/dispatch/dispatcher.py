@@ -269,6 +269,15 @@ class Dispatcher(Backlog):
             else:
                 self.state.requeue(first, last)
 
+    def rest(self, settlement: Settlement, until_ms: int) -> None:
+        """The same, but no link gets these events before `until_ms` of the epoch: they could only come back here."""
+        if settlement.link is not None:
+            self.away -= settlement.count
+        for first, last, _, _ in settlement.runs:
+            if last >= self.state.low:
+                self.state.delayed.add(max(first, self.state.low), last, until_ms)
+        self._notify()
+
     def evict(self, bound: int) -> None:
         """Everything below is given up. What links have of it they may still settle."""
         self.state.evict(bound)

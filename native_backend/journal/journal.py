@@ -31,6 +31,7 @@ from native_backend.journal.settlement import (
     Unit,
     event_writes,
     is_commit,
+    refuse,
     separable,
     settled_count,
     settlements_of,
@@ -316,8 +317,7 @@ class Journal:
 
     def _refuse(self, items: list[Item], cause: Cause, native: str) -> None:
         for item in items:
-            for settlement in settlements_of(item):
-                settlement.keeper.restore(settlement)
+            refuse(item, cause)
             if item.owner is None:
                 continue
             if isinstance(item, Unit) and not item.settles:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from native_backend.log.port import Write
+from native_backend.log.port import Cause, Write
 from native_backend.nodes.answers import Committed
 from native_backend.nodes.words import CommitAnswer, Operation, SettleAnswer
 from native_backend.state.ack_state import Run
@@ -72,6 +72,7 @@ class Settlement:
     """Where its writes have to be read first: calls back with what takes its place, or with why there is none."""
     reserved: bool = False  # its events were held for a transaction: restored, they are held again
     offsets: list[int] = field(default_factory=list)  # of `writes`, once stored; -1 where trimmed meanwhile
+    refused: Cause | None = None  # why the journal will never hold it, when it is restored
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +120,13 @@ Item = Settlement | Unit
 def settled_count(item: Item) -> int:
     """Of the events that it settles."""
     return sum(settlement.count for settlement in settlements_of(item))
+
+
+def refuse(item: Item, cause: Cause) -> None:
+    """The journal will never hold it: its keepers restore what they gave."""
+    for settlement in settlements_of(item):
+        settlement.refused = cause
+        settlement.keeper.restore(settlement)
 
 
 def is_commit(item: Item) -> bool:

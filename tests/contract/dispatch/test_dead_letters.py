@@ -3,24 +3,30 @@ nodes of one store and of several."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from native_backend.events.copy_key import CopyOrigin
 from native_backend.limits import RealmLimits
+from native_backend.log.port import Write
 from native_backend.nodes.metadata_writer import set_properties
 from native_backend.nodes.node import Node
 from native_backend.nodes.properties import Properties
 from native_backend.subscriptions.partitioned import eids_of, packed_eid
-from tests.contract.actions import create, entries, stored
+from tests.contract.actions import create, entries, stored, wait
 from tests.kit.realm.fixtures import SPREAD, Start, bodies, realm, start, world
 from tests.kit.realm.inside import context_of
-from tests.kit.realm.realm_process import RealmProcess, by_store
+from tests.kit.realm.realm_process import Consumer, RealmProcess, by_store
+from tests.kit.realm.worlds import RECORD_BYTES_MAX
 
 __all__ = ["realm", "start", "world"]  # fixtures
 pytestmark = SPREAD
 
+TTL_MS = 60_000
+REST = RealmLimits(letter_rest_s=1000.0, metadata_interval_s=0.01)  # passes when a test says so
+LARGE = b"x" * (RECORD_BYTES_MAX - 4)  # it fits with its own key, and not with a letter's
 PIECES = RealmLimits(letter_events=7, letter_bytes=400, window_bytes=1000, chunk_bytes=500, read_count=10)
 
 
@@ -171,3 +177,95 @@ def test_a_link_that_closes_meanwhile_does_not_stop_it(realm: RealmProcess, clos
     assert len(stored(realm, dead, 2)) == 2
     other = realm.consumer(node) if closed_first else consumer
     assert by_store(other.drain()) == by_store(eids[2:] if closed_first else [])
+
+
+def transactions(realm: RealmProcess) -> list[int]:
+    """From now on, how many records each has."""
+    transact, counts = realm.log.transact, list[int]()
+
+    def counted(shard: str, writes: Sequence[Write], owner: object) -> None:
+        counts.append(len(writes))
+        transact(shard, writes, owner)
+
+    setattr(realm.log, "transact", counted)  # noqa: B010
+    return counts
+
+
+def name_letters(realm: RealmProcess, name: str) -> None:
+    """An operator sets where the dead letters of `orders` go."""
+    set_properties(realm.world.open(), realm.prefix, "orders", lambda old: replace(old, dead_letter=name), realm.clock)
+    realm.until(lambda: realm.realm.node("orders").properties.dead_letter == name, "it is seen")  # type: ignore[union-attr]
+
+
+def rest_over(realm: RealmProcess) -> None:
+    wait(realm, round(REST.letter_rest_s * 1000))
+    realm.clock.lapse(REST.letter_rest_s)
+
+
+def rests(realm: RealmProcess, consumer: Consumer, tried: list[int]) -> None:
+    """Nothing is tried for a while, and nothing is given."""
+    realm.until(lambda: consumer.take() == [] and not context_of(realm.realm).preparing, "the end of what is tried")
+    count = len(tried)
+    assert consumer.linger(100) == []
+    assert len(tried) == count
+
+
+def test_an_expired_event_whose_letter_is_too_large_stays_beside_others_that_are_letters(start: Start) -> None:
+    realm = start(REST)
+    dead = realm.create("dead")
+    node = create(realm, "orders", Properties(ttl_ms=TTL_MS, dead_letter="dead"))
+    values = [*bodies(5), LARGE, *bodies(4)]
+    eids = realm.publish(node, values)
+    wait(realm, TTL_MS)
+    tried = transactions(realm)
+    consumer = realm.consumer(node)
+    kept = dict(zip(eids, values, strict=True))
+    del kept[eids[5]]
+    realm.until(lambda: not consumer.take() and len(entries(realm, "expired")) > 0, "the first letters")
+    assert stored(realm, dead, 9) == letters_of(node, kept, "expired")
+    rests(realm, consumer, tried)
+    assert len(tried) < 30
+    assert not realm.has_ended(node, eids)
+    name_letters(realm, "")
+    rest_over(realm)
+    realm.until(lambda: not consumer.take() and realm.has_ended(node, eids), "its end without a letter")
+
+
+def test_a_rejected_event_whose_letter_is_too_large_rests_and_comes_back(start: Start) -> None:
+    realm = start(REST)
+    dead = realm.create("dead")
+    node = create(realm, "orders", Properties(dead_letter="dead"))
+    values = [*bodies(5), LARGE, *bodies(4)]
+    eids = realm.publish(node, values)
+    consumer = realm.consumer(node)
+    consumer.receive(10)
+    assert "unexpected" in consumer.settle("dead-letter", eids, reason="rejected")
+    kept = dict(zip(eids, values, strict=True))
+    del kept[eids[5]]
+    assert stored(realm, dead, 9) == letters_of(node, kept)
+    consumer.subscription.close()
+    other = realm.consumer(node)
+    assert other.drain() == []
+    rest_over(realm)
+    assert other.receive(1) == [eids[5]]
+    other.acknowledge([eids[5]])
+    assert realm.has_ended(node, eids)
+
+
+def test_where_the_letters_topic_is_gone_events_stay_and_are_tried_now_and_then(start: Start) -> None:
+    realm = start(REST)
+    dead = realm.create("dead")
+    node = create(realm, "orders", Properties(ttl_ms=TTL_MS, dead_letter="dead"))
+    eids = realm.publish(node, bodies(30))
+    realm.world.open().control.delete_topics([dead.topic])
+    wait(realm, TTL_MS)
+    tried = transactions(realm)
+    consumer = realm.consumer(node)
+    realm.until(lambda: not consumer.take() and bool(tried), "the first try")
+    rests(realm, consumer, tried)
+    assert len(tried) <= 3 * node.partitions
+    realm.create("other")
+    name_letters(realm, "other")
+    rest_over(realm)
+    realm.until(lambda: not consumer.take() and realm.has_ended(node, eids), "their letters elsewhere")
+    assert len(stored(realm, realm.realm.node("other"), 30)) == 30  # type: ignore[arg-type]
