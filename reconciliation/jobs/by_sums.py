@@ -25,7 +25,7 @@ from reconciliation.model.withdrawn import merged
 from reconciliation.read.catalog import Catalog
 from reconciliation.read.landing import Chain, Landed
 from reconciliation.read.standing import Mention
-from reconciliation.transforms import added, blocks, decode, durables, frames, tallies
+from reconciliation.transforms import added, blocks, copies, decode, durables, frames, tallies
 from reconciliation.transforms import runs as run_transforms
 
 BLOCKS_MAX = 1_000
@@ -152,12 +152,13 @@ class BySums:
     def differing_copies(self, accounts: frames.Accounts, stores: DataFrame) -> DataFrame:
         raise RowsNeededError("copies differ from what the journal tells")
 
-    def letters_left_out(
-        self, accounts: frames.Accounts, due: DataFrame, letters: int, copied: int
-    ) -> DataFrame | None:
-        if letters > copied:
-            raise RowsNeededError("there are fewer copies than dead letters")
-        return None
+    def letters_left_out(self, due: DataFrame, tables: frames.Small, nodes: DataFrame) -> DataFrame | None:
+        rows = self._few(added.blocks_kept_nowhere(self._sums, due), "store", "block")
+        if not rows:
+            return None
+        of_letters = F.broadcast(frames.local_table(self._spark, rows, schemas.PLACES))
+        accounts = self._accounts(added.places_of_eids(self._sums, nodes, of_letters), tables, nodes)
+        return copies.left_out(accounts.settled, accounts.events, due)
 
     def check(self, counts: Fates) -> None:
         if any(fates.get("skipped") for fates in counts.values()):

@@ -63,10 +63,8 @@ class Evidence(Protocol):
 
     def differing_copies(self, accounts: frames.Accounts, stores: DataFrame) -> DataFrame: ...
 
-    def letters_left_out(
-        self, accounts: frames.Accounts, due: DataFrame, letters: int, copied: int
-    ) -> DataFrame | None:
-        """`due`: see `copies.left_out`. So many `letters` there are in these stores, and so many copies in all."""
+    def letters_left_out(self, due: DataFrame, tables: frames.Small, nodes: DataFrame) -> DataFrame | None:
+        """As `copies.left_out` has it; None: it is known that there are none."""
 
     def check(self, counts: Fates) -> None:
         """Raises RowsNeededError where what is there cannot tell what has to be told of these."""
@@ -146,10 +144,8 @@ class ByRows:
     def differing_copies(self, accounts: frames.Accounts, stores: DataFrame) -> DataFrame:
         return copies.differing(accounts.copied, copies.held(accounts.events), stores)
 
-    def letters_left_out(
-        self, accounts: frames.Accounts, due: DataFrame, letters: int, copied: int
-    ) -> DataFrame | None:
-        return copies.left_out(accounts.settled, accounts.events, due)
+    def letters_left_out(self, due: DataFrame, tables: frames.Small, nodes: DataFrame) -> DataFrame | None:
+        return copies.left_out(self._all().settled, self._all().events, due)
 
     def check(self, counts: Fates) -> None:
         """Rows tell all."""

@@ -129,14 +129,12 @@ def copies_compared(
     return {row["store"]: row["held"] for row in rows}, unlike
 
 
-def letters_due(
-    catalog: Catalog, counts: Fates, numberings: Iterable[Numbering]
-) -> tuple[list[tuple[int, str, int]], int]:
-    """The stores with dead letters whose node has, and always had, another node for them (`copies.left_out`); and how
-    many dead letters these are. Only since a release writes where a letter is kept: it writes notes there."""
+def letters_due(catalog: Catalog, counts: Fates, numberings: Iterable[Numbering]) -> list[tuple[int, str, int]]:
+    """The stores with dead letters whose node has, and always had, another node for them (`copies.left_out`). Only
+    since a release writes where a letter is kept: it writes notes there."""
     since = _noted_since(numberings)
     targets = {node.name: node for node in catalog.nodes.values()}
-    due, count = [], 0
+    due = []
     for (store, _), fates in counts.items():
         node = catalog.nodes.get(store)
         target = targets.get(node.properties.dead_letter) if node is not None else None
@@ -144,8 +142,7 @@ def letters_due(
             continue
         if since is not None and fates.get("dead-letter"):
             due.append((store, target.name, max(node.created_us, target.created_us, since)))
-            count += fates["dead-letter"]
-    return sorted({*due}), count
+    return sorted({*due})
 
 
 def row_findings(

@@ -171,8 +171,10 @@ def _answered(case: Case, evidence: Evidence, ask: Ask) -> Judgement:
     parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, ended.folded, counts)
     if unlike:
         parts.append(evidence.differing_copies(accounts, frames.local_table(spark, unlike, schemas.COPIED_TO)))
-    due, letters = own_checks.letters_due(catalog, counts, numberings)
-    parts += _left_out(spark, evidence, accounts, due, letters, sum(copied.values()))
+    due = own_checks.letters_due(catalog, counts, numberings)
+    if due:
+        left_out = evidence.letters_left_out(frames.local_table(spark, due, schemas.LETTERS_TO), tables, nodes)
+        parts += [] if left_out is None else [left_out]
     _write(parts, case.target)
     findings += vanished_durables(catalog, extent, stores, tallied, mentioned)
     unseen = _unseen(accounts, stores, extent)
@@ -217,16 +219,6 @@ def _ended(evidence: Evidence, tables: frames.Small, nodes: DataFrame, reused: D
         states, accounts.events, ends_of(accounts, tables), tables.durables, tables.beginnings
     ).persist()
     return Ended(states, gone, accounts, folded, _counts(durables.counts(event_blocks, states, folded)))
-
-
-def _left_out(
-    spark: SparkSession, evidence: Evidence, accounts: frames.Accounts, due: list[tuple[int, str, int]], letters: int,
-    copied: int,
-) -> list[DataFrame]:  # fmt: skip
-    if not due:
-        return []
-    left_out = evidence.letters_left_out(accounts, frames.local_table(spark, due, schemas.LETTERS_TO), letters, copied)
-    return [] if left_out is None else [left_out]
 
 
 def _write(parts: list[DataFrame], target: Folder) -> None:

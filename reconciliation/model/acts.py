@@ -14,11 +14,12 @@ from reconciliation.model.withdrawn import Ordered
 _IN_ONE_STORE = ("purge", "seek", "move", "resend")
 PLACED = ("purge", "seek", "truncated", "delete")
 """Of these it counts where in the journal they stand."""
+DEAD_LETTER = "dead-letter"
 ENDS = (*TERMINAL, "expired", "filtered", "move")
 """What ends an event for a durable."""
 WAYS = {
     "acknowledge": "acknowledged",
-    "dead-letter": "dead_lettered",
+    DEAD_LETTER: "dead_lettered",
     "expired": "expired",
     "filtered": "filtered",
     "move": "moved",

@@ -86,7 +86,7 @@ class string, presettled int, inside boolean,
 example struct<at bigint, run string, seq bigint, eid bigint, link string, container string>,
 offset bigint, first bigint, last bigint, lowest bigint, highest bigint, at bigint, ended bigint,
 failed int, seq_first bigint, seq_last bigint, places bigint, squares bigint, eid_last bigint, returned boolean,
-acknowledged bigint, dead_lettered bigint, expired bigint, filtered bigint, moved bigint,
+acknowledged bigint, dead_lettered bigint, expired bigint, filtered bigint, moved bigint, kept_nowhere bigint,
 sender bigint, in_order boolean
 """
 """Partial aggregates of a link's rows (`reconciliation.transforms.sums`): `sum` names which columns have a value."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from reconciliation.model.acts import ACTS, ENDS, PLACED, STRETCH, WAYS
+from reconciliation.model.acts import ACTS, DEAD_LETTER, ENDS, PLACED, STRETCH, WAYS
 from reconciliation.model.ranges import EID_BITS, SEQ_BITS
 from reconciliation.model.runs import RECORDED
 from reconciliation.model.tally import TERMINAL
@@ -37,7 +37,8 @@ class JournalSums:
         self._mentions: dict[Key, Row] = {}
         offsets = {"offset_first": "least", "offset_last": "most"}
         self._ends = Totals({"xor": "xor", **offsets})
-        self._end_blocks = Totals({"xor": "xor", **offsets, "eid_last": "most", **dict.fromkeys(WAYS.values(), "sum")})
+        counts = dict.fromkeys((*WAYS.values(), "kept_nowhere"), "sum")
+        self._end_blocks = Totals({"xor": "xor", **offsets, "eid_last": "most", **counts})
         self._copied = Totals({"xor": "xor"})
 
     def add(self, offsets: Sequence[int], values: Sequence[bytes | None]) -> None:
@@ -200,8 +201,9 @@ class _Batch:
         ways = {
             name: np.array([key[3] == operation for key in keys], np.int64)[labels] for operation, name in WAYS.items()
         }
+        kept_nowhere = np.array([key[3] == DEAD_LETTER and key[-1] is None for key in keys], np.int64)[labels]
         places = [(*key[:3], key[3] == "return") for key in keys]
-        of_block = {"xor": hashed(eids), **spans, "eid_last": eids, **ways}
+        of_block = {"xor": hashed(eids), **spans, "eid_last": eids, **ways, "kept_nowhere": kept_nowhere}
         end_blocks.add(places, labels, [eids >> EID_BITS], of_block)
         _add_copies(copied, keys, labels, eids)
 

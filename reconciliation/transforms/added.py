@@ -278,6 +278,12 @@ def places_of_links(sums: DataFrame) -> DataFrame:
     return send_order.doubtful(edges.drop("link").withColumnRenamed("link_number", "link")).select(*_PLACE)
 
 
+def blocks_kept_nowhere(sums: DataFrame, due: DataFrame) -> DataFrame:
+    """Blocks of EIDs of these stores with dead letters that are kept nowhere. `due`: see `copies.left_out`."""
+    ends = partials(sums, "end_blocks").where(F.col("kept_nowhere") > 0)
+    return ends.join(F.broadcast(due.select("store")), "store", "left_semi").select("store", "block").distinct()
+
+
 def blocks_with_reasons(sums: DataFrame) -> DataFrame:
     """Blocks of EIDs with returns, or with ends that need a reason in the event."""
     ends = partials(sums, "end_blocks")

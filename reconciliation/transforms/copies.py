@@ -7,6 +7,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model.acts import DEAD_LETTER
 from reconciliation.transforms.finding_rows import findings
 
 KEY = ("store", "from_store", "from_eid")
@@ -98,7 +99,7 @@ def _surplus(rows: DataFrame) -> DataFrame:
 def left_out(settled: DataFrame, events: DataFrame, due: DataFrame) -> DataFrame:
     """A7 for each event that the journal gave up as a dead letter and kept nowhere, where its node has a node for such.
     `due`: store, in_node, since (when there were both, in microseconds since 1970). A copy is no letter twice."""
-    given_up = settled.where((F.col("operation") == "dead-letter") & F.col("to").isNull())
+    given_up = settled.where((F.col("operation") == DEAD_LETTER) & F.col("to").isNull())
     begun = F.when(F.col("run").rlike(r"^[0-9a-f]{1,12}-"), F.substring_index("run", "-", 1))  # in milliseconds
     began = F.conv(begun, 16, 10).cast("bigint") * 1000
     known = (began > F.col("since")) | (F.col("at") > F.col("since") + LATE_US)

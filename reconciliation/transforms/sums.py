@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from reconciliation.model import schemas
-from reconciliation.model.acts import WAYS
+from reconciliation.model.acts import DEAD_LETTER, WAYS
 from reconciliation.model.ranges import SEQ_SIZE
 from reconciliation.model.window import BEGINNING, END
 from reconciliation.transforms import decode, runs, send_order, tallies
@@ -105,8 +105,9 @@ def _end_blocks(settled: DataFrame) -> DataFrame:
     """The same, and what the realm ended by itself, by block of EIDs and by run; returns beside ends."""
     returned = (F.col("operation") == "return").alias("returned")
     ways = [F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()]
+    kept_nowhere = F.count_if((F.col("operation") == DEAD_LETTER) & F.col("to").isNull()).alias("kept_nowhere")
     return settled.groupBy("run", "store", "durable", returned, eid_block_of("eid")).agg(
-        *_count("eid"), *_offsets(), F.max("eid").alias("eid_last"), *ways
+        *_count("eid"), *_offsets(), F.max("eid").alias("eid_last"), *ways, kept_nowhere
     )
 
 
