@@ -25,7 +25,10 @@ WAYS = {
     "move": "moved",
 }
 """Operation -> the column of its count in a block; what remains of the ends is discarded."""
-ACTS = (*PLACED, "expired", "filtered", "evicted", "move", "return")
+RETURN = "return"
+ASKED = (*TERMINAL, RETURN)
+"""What a consumer asks for, by a delivery."""
+ACTS = (*PLACED, "expired", "filtered", "evicted", "move", RETURN)
 STRETCH = 4_096
 """So many EIDs make one row of a consumer's verb that belongs to no delivery."""
 BY_COMMAND = {"purge": ("purge",), "seek": ("seek",), "move": ("move", "resend"), "delete": ("delete", "delete-node")}
@@ -90,12 +93,12 @@ def without_room(acts: Iterable[Act], limited: Mapping[int, bool]) -> list[dict[
 
 
 def without_delivery(acts: Iterable[Act]) -> list[dict[str, Any]]:
-    """A2 for ends that only a consumer can ask for, and that name no delivery by which it did."""
+    """A2 for ends, and A6 for returns, that only a consumer can ask for, and that name no delivery by which it did."""
     why = "in the journal, for no delivery: no consumer can have asked for it"
     return [
-        {**_finding(row, row.lowest, f"{row.operation} {why}"), "class": "A2"}
+        {**_finding(row, row.lowest, f"{row.operation} {why}"), "class": "A6" if row.operation == RETURN else "A2"}
         for row in acts
-        if row.operation in TERMINAL
+        if row.operation in TERMINAL or (row.operation == RETURN and row.first is not None)
     ]
 
 

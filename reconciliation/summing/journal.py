@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from reconciliation.model.acts import ACTS, DEAD_LETTER, ENDS, PLACED, STRETCH, WAYS
+from reconciliation.model.acts import ACTS, ASKED, DEAD_LETTER, ENDS, PLACED, STRETCH, WAYS
 from reconciliation.model.ranges import EID_BITS, SEQ_BITS
 from reconciliation.model.runs import RECORDED
-from reconciliation.model.tally import TERMINAL
 from reconciliation.summing import shapes
 from reconciliation.summing.hashing import Column, hashed
 from reconciliation.summing.numbered import Numbered
@@ -70,17 +69,18 @@ class JournalSums:
         operation = entry.get("operation")
         is_end = operation == "return" or operation in ENDS
         for first, last, first_seq in ranges:
-            if operation in ACTS or (operation in TERMINAL and first_seq < 1):
-                self._act(offset, run, at, entry, first, last)
+            of_none = operation in ASKED and first_seq < 1
+            if operation in ACTS or of_none:
+                self._act(offset, run, at, entry, first, last, of_none=of_none)
             if is_end:
                 batch.add(offset, run, entry, first, last, first_seq)
 
-    def _act(self, offset: int, run: str, at: int, entry: Row, first: int, last: int) -> None:
+    def _act(self, offset: int, run: str, at: int, entry: Row, first: int, last: int, *, of_none: bool) -> None:
         operation = entry["operation"]
         where: Key = (None, None, None)
         if operation in PLACED:
             where = offset, first, last
-        elif operation in TERMINAL:
+        elif of_none:
             where = None, first - first % STRETCH, None
         key = entry.get("store"), entry.get("durable"), operation, entry.get("cause"), *where
         row = {"node": entry.get("node"), "lowest": first, "highest": last, "count": last - first + 1, "at": at,

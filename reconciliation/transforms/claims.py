@@ -4,7 +4,8 @@
 `what` of a claim: `stored`, `trimmed` (stored, and below the store's first kept EID by now), `gone` (stored in a node
 that was deleted), `lost` (stored in a node that was not, and whose store is gone), `unseen` (stored in what could not
 be read), `refused`, `publish-unknown`; `acknowledge`, `discard`, `dead-letter`, `settle-unknown`; `return`, and
-`return failed` where it counts as a failed attempt; `other` for the rest.
+`return failed` where it counts as a failed attempt; `given back`, a return that the journal may have, or not; `other`
+for the rest.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ STORED = ("stored", "lost")
 """The store must hold it."""
 RETURNED = ("return", "return failed")
 """The journal must have it, with that count."""
+GIVEN_BACK = "given back"
+"""Its answer is unknown, its store is gone, or its subscriber has no durable."""
 QUEUE = "queue"
 FOREIGN = "foreign"
 """Stands for the run of an event whose key no gateway wrote; followed by its store, so that EIDs do not meet."""
@@ -82,6 +85,7 @@ def _claim() -> Column:
         .when(ends & F.col("answer").isin(*UNKNOWN_SETTLE), F.lit("settle-unknown"))
         .when(_is_return() & (F.col("then_failed") == 1), F.lit("return failed"))
         .when(_is_return() & (F.col("then_failed") == 0), F.lit("return"))
+        .when(F.col("operation") == "return", F.lit(GIVEN_BACK))
         .otherwise(F.lit("other"))
     )
 
@@ -115,7 +119,8 @@ def stored_events(events: DataFrame) -> DataFrame:
 def ended(settled: DataFrame) -> DataFrame:
     """What the journal says of deliveries: ends, and returns with their count."""
     of_deliveries = settled.where(F.col("seq").isNotNull())
-    return of_deliveries.select("run", "seq", journalled().alias("what"), "node", "durable", "store", "eid", "at")
+    what = journalled().alias("what")
+    return of_deliveries.select("run", "seq", what, "node", "durable", "store", "eid", "at", "offset")
 
 
 def journalled() -> Column:

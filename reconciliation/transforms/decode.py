@@ -8,10 +8,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from reconciliation.model.acts import ACTS, ENDS, PLACED, STRETCH
+from reconciliation.model.acts import ACTS, ASKED, ENDS, PLACED, STRETCH
 from reconciliation.model.runs import RECORDED
 from reconciliation.model.schemas import COPY_KEY, GATEWAY_KEY, JOURNAL, OUTCOMES
-from reconciliation.model.tally import TERMINAL
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
@@ -65,12 +64,12 @@ def acts(records: DataFrame) -> DataFrame:
     """What was done to events or durables for no delivery (and, summed, what was returned), one row for each range of
     what counts by its place in the journal (`offset`), and one for each cause of the rest: what lies between the lowest
     and the highest EID, how many ranges, and the first of it. A consumer's verb is among them, one row for each
-    `STRETCH` EIDs, where no delivery was settled by it, which no realm writes."""
+    `STRETCH` EIDs (`first`), where no delivery was settled by it, which no realm writes."""
     first, last, first_seq = (F.get("range", F.lit(place)) for place in range(3))
-    of_none = F.col("operation").isin(*TERMINAL) & (F.coalesce(first_seq, F.lit(0)) < 1)
+    of_none = F.col("operation").isin(*ASKED) & (F.coalesce(first_seq, F.lit(0)) < 1)
     own = F.col("operation").isin(*ACTS) | of_none
-    ranges = _ranges(records).where(own).withColumns({"first": first, "last": last})
-    placed, stretch = F.col("operation").isin(*PLACED), F.col("operation").isin(*TERMINAL)
+    ranges = _ranges(records).where(own).withColumns({"first": first, "last": last, "of_none": of_none})
+    placed, stretch = F.col("operation").isin(*PLACED), F.col("of_none")
     one_by_one = [F.when(placed, F.col(name)).alias(name) for name in ("offset", "last")]
     one_by_one.append(
         F.when(placed, F.col("first")).when(stretch, F.col("first") - F.col("first") % STRETCH).alias("first")

@@ -14,7 +14,7 @@ from reconciliation.model.ranges import SEQ_BITS
 from reconciliation.model.tally import TERMINAL
 from reconciliation.transforms import finding_rows
 from reconciliation.transforms.blocks import EXPECTED, block_of
-from reconciliation.transforms.claims import FOREIGN, RETURNED, STORED
+from reconciliation.transforms.claims import FOREIGN, GIVEN_BACK, RETURNED, STORED
 
 IN_FLIGHT = "in-flight"
 DOUBLED = "doubled"
@@ -29,7 +29,8 @@ _FACT = ("what", "node", "durable", "store", "eid", "at")
 
 
 def fold(accounts: DataFrame, runs: DataFrame, doubts: DataFrame) -> DataFrame:
-    """One row per (run, seq): the claim, the events, the journal's end or return of it, and whether that is covered.
+    """One row per (run, seq): the claim, the events, the journal's `ends` and `returns` of it, of each the one that is
+    nearest to the claim (`ended`, `returned`), and whether that is covered.
     `doubts`: by run, whether its outcome records are `torn` (some are missing), whether it is `in_journal`, and
     `journal_until`: what its journal holds from that time on cannot be read yet (null: all can)."""
     what = F.col("what")
@@ -40,11 +41,41 @@ def fold(accounts: DataFrame, runs: DataFrame, doubts: DataFrame) -> DataFrame:
         F.min(F.when(claimed, F.struct(*_CLAIM))).alias("claim"),
         F.array_sort(F.collect_set(F.when(event, F.struct("store", "eid", "node")))).alias("places"),
         F.min(F.when(event, F.struct(*_FACT))).alias("event"),
-        F.min(F.when(journal & ~returned, F.struct(*_FACT))).alias("ended"),
-        F.min(F.when(returned, F.struct(*_FACT))).alias("returned"),
+        F.collect_list(F.when(journal & ~returned, F.struct(*_FACT, "offset"))).alias("ends"),
+        F.collect_list(F.when(returned, F.struct(*_FACT, "offset"))).alias("returns"),
     )
+    rows = rows.withColumns({"ended": _nearest("ends"), "returned": _nearest("returns")})
     known = rows.join(F.broadcast(runs), "run", "left").join(F.broadcast(doubts), "run", "left")
     return known.withColumn("covered", _covered())
+
+
+def _fact(entry: Column) -> Column:
+    """Of the journal, without where it stands there."""
+    return F.struct(*(entry[name].alias(name) for name in _FACT))
+
+
+def _nearest(entries: str) -> Column:
+    """What is as it was told, else of the event that was told, else any; null: there is none."""
+
+    def placed(entry: Column) -> Column:
+        as_told = entry["what"] == F.concat(F.lit("journal "), "claim.what")
+        far = F.when(_is_same_event(entry, F.col("claim")), F.when(as_told, 0).otherwise(1)).otherwise(2)
+        return F.struct(far.alias("far"), _fact(entry).alias("fact"))
+
+    return F.array_min(F.transform(entries, placed))["fact"]
+
+
+def _is_same_event(left: Column, right: Column) -> Column:
+    """Of the same durable."""
+    same = [left[name].eqNullSafe(right[name]) for name in ("store", "durable", "eid")]
+    return same[0] & same[1] & same[2]
+
+
+def _is_more_than_one(entries: str) -> Column:
+    """A journal record that stands twice under its number counts once: it says the same. Within a record nothing stands
+    twice."""
+    facts, offsets = (F.array_distinct(F.transform(entries, of)) for of in (_fact, lambda entry: entry["offset"]))
+    return (F.size(facts) > 1) | (F.size(entries) > F.size(offsets))
 
 
 def _covered() -> Column:
@@ -65,7 +96,10 @@ def verdicts(folded: DataFrame) -> DataFrame:
         _acknowledged_not_committed(),
         _committed_not_acknowledged(),
         _other_operation(),
+        _ended_again(),
         _miscounted(),
+        _returned_again(),
+        _returned_untold(),
         _doubled_record(),
         _doubled_publish(),
     )
@@ -83,7 +117,7 @@ def verdicts(folded: DataFrame) -> DataFrame:
         "claim.container",
         "claim.rule",
         "found.count",
-        F.coalesce("claim.at", "event.at", "ended.at").alias("at"),
+        F.coalesce("claim.at", "event.at", "ended.at", "returned.at").alias("at"),
         "found.detail",
     )
 
@@ -102,7 +136,9 @@ def _finding(
     )
 
 
-def _found(condition: Column, code: str, place: Column, detail: Column | str, count: Column | None = None) -> Column:
+def _found(
+    condition: Column, code: Column | str, place: Column, detail: Column | str, count: Column | None = None
+) -> Column:
     """A struct whose class is null unless the condition holds. `place`: whose place is named."""
     named = F.when(F.coalesce(condition, F.lit(False)), F.lit(code))
     text = F.lit(detail) if isinstance(detail, str) else detail
@@ -120,8 +156,7 @@ def _is_here(place: Column) -> Column:
 
 
 def _is_as_claimed(fact: str) -> Column:
-    same = [F.col(f"{fact}.{name}").eqNullSafe(F.col(f"claim.{name}")) for name in ("store", "durable", "eid")]
-    return F.col(fact).isNotNull() & same[0] & same[1] & same[2]
+    return F.col(fact).isNotNull() & _is_same_event(F.col(fact), F.col("claim"))
 
 
 def _told_stored() -> Column:
@@ -245,7 +280,7 @@ def _acknowledged_not_committed() -> Column:
 
 def _committed_not_acknowledged() -> Column:
     untold = F.col("claim").isNull() & F.col("covered") & ~_is_doubtful()
-    otherwise = _told_stored() | _claim_is("other", "refused", "publish-unknown", *RETURNED)
+    otherwise = _told_stored() | _claim_is("other", GIVEN_BACK, "refused", "publish-unknown", *RETURNED)
     detail = F.when(F.col("claim").isNull(), F.lit("ended in the journal; no outcome record speaks of it")).otherwise(
         F.concat(F.lit("ended in the journal; its outcome record says: "), F.col("claim.what"))
     )
@@ -258,6 +293,20 @@ def _other_operation() -> Column:
     return _found(_claim_is(*TERMINAL) & differs, "A3", F.col("claim"), detail)
 
 
+def _ended_again() -> Column:
+    """What the journal has beside the end that was told: of another event (A2), another end of the same one (A3), or
+    the same once more (A4)."""
+    elsewhere = F.filter("ends", lambda end: ~_is_same_event(end, F.col("ended")))
+    otherwise = F.filter("ends", lambda end: end["what"] != F.col("ended.what"))
+    code = F.when(F.size(elsewhere) > 0, "A2").when(F.size(otherwise) > 0, "A3").otherwise("A4")
+    place = F.coalesce(F.get(F.transform(elsewhere, _fact), F.lit(0)), F.col("ended"))
+    whats = F.concat_ws(", ", F.array_sort(F.array_distinct(F.transform("ends", lambda end: end["what"]))))
+    eid = F.when(F.size(elsewhere) > 0, F.concat(F.lit(", also of EID "), F.col("ended.eid").cast("string")))
+    times = F.concat(F.lit(" "), F.size("ends").cast("string"), F.lit(" times by one delivery"))
+    detail = F.concat(whats, times, F.coalesce(eid, F.lit("")))
+    return _found(_is_more_than_one("ends"), code, place, detail)
+
+
 def _miscounted() -> Column:
     """A return that was told as done is in the journal, counted as its rule says."""
     counted = _is_as_claimed("returned") & (F.col("returned.what") == F.concat(F.lit("journal "), "claim.what"))
@@ -267,6 +316,26 @@ def _miscounted() -> Column:
     nowhere = F.concat(F.lit("told "), "claim.what", F.lit("; the journal has no return of it"))
     wrong = _claim_is(*RETURNED) & ~counted & ~_is_pending_end() & F.col("ended").isNull()
     return _found(wrong, "A6", F.col("claim"), F.coalesce(detail, nowhere))
+
+
+def _returned_again() -> Column:
+    """Each counts: with a failed attempt too many the event is given up too early."""
+    whats = F.array_sort(F.array_distinct(F.transform("returns", lambda entry: entry["what"])))
+    times = F.concat(F.lit(" "), F.size("returns").cast("string"), F.lit(" times by one delivery"))
+    detail, surplus = F.concat(F.concat_ws(", ", whats), times), F.size("returns") - 1
+    return _found(_is_more_than_one("returns"), "A6", F.col("returned"), detail, surplus)
+
+
+def _returned_untold() -> Column:
+    """A return in the journal that is not what its consumer was told. Where an end was told and is not there: A1."""
+    untold = F.col("claim").isNull() & F.col("covered") & ~_is_doubtful()
+    otherwise = _told_stored() | _claim_is("other", "refused", "publish-unknown")
+    beside = _claim_is(*TERMINAL) & _is_as_claimed("ended")
+    detail = F.when(F.col("claim").isNull(), F.lit("no outcome record speaks of it")).otherwise(
+        F.concat(F.lit("its outcome record says: "), F.col("claim.what"))
+    )
+    words = F.concat("returned.what", F.lit(": "), detail)
+    return _found(F.col("returned").isNotNull() & (untold | otherwise | beside), "A6", F.col("returned"), words)
 
 
 def _doubled_record() -> Column:

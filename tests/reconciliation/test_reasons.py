@@ -116,6 +116,8 @@ def test_what_is_laid_to_a_command_was_commanded(entry: Act, words: str | None) 
 
 def test_only_a_consumer_acknowledges() -> None:
     assert without_delivery([act("return", "lost"), act("expired", "ttl"), act("purge", "command p")]) == []
+    [given_back] = without_delivery([act("return", "disposition", first=0)])
+    assert (given_back["class"], given_back["count"], given_back["eid"]) == ("A6", 6, 3)
     findings = [without_delivery([act(verb, "disposition")]) for verb in ("acknowledge", "discard", "dead-letter")]
     assert [(finding["class"], finding["count"], finding["eid"]) for [finding] in findings] == [("A2", 6, 3)] * 3
 

@@ -171,6 +171,7 @@ class GatewayRun:
         self.next_seq, self.records, self.commits = 1, 0, 0
         self.groups: list[dict[str, Any]] = []
         self.told: set[int] = set()
+        self.latest: dict[str, Any] = {}
 
     def number(self, count: int) -> list[int]:
         first, self.next_seq = self.next_seq, self.next_seq + count
@@ -184,8 +185,12 @@ class GatewayRun:
     def _commit(self, entries: list[dict[str, Any]], copies: Sequence[Write] = ()) -> None:
         self.commits += 1
         at = self.world.clock.epoch_us()
-        value = {"v": 1, "run": self.name, "n": self.commits, "at": at, "entries": entries}
-        self.world.commit(self.name, value, copies)
+        self.latest = {"v": 1, "run": self.name, "n": self.commits, "at": at, "entries": entries}
+        self.world.commit(self.name, self.latest, copies)
+
+    def commit_again(self) -> None:
+        """The latest journal record: the result of its transaction was not known."""
+        self.world.commit(self.name, self.latest)
 
     def _entry(self, node: Node, durable: str, operation: str, cause: str, runs: list[list[int]]) -> dict[str, Any]:
         return {"node": node.name, "durable": durable, "store": node.store, "operation": operation, "failed": 0,

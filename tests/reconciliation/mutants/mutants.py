@@ -188,7 +188,11 @@ MUTANTS: dict[str, Mutant] = {
         _JOURNAL, '"store": store', '"store": store + 1', frozenset(), frozenset({"A1", "A2", "A6", "A7", "Q1"})
     ),
     "journal-has-each-end-twice": Mutant(
-        _JOURNAL, 'entry["runs"].extend(part)', 'entry["runs"].extend(part + part)', frozenset(), frozenset({"A7"})
+        _JOURNAL,
+        'entry["runs"].extend(part)',
+        'entry["runs"].extend(part + part)',
+        frozenset(),
+        frozenset({"A4", "A6", "A7"}),
     ),
     "journal-numbered-one-too-high": Mutant(
         _JOURNAL, '"run": run, "n": n,', '"run": run, "n": n + 1,', frozenset(), frozenset({"Q1"})

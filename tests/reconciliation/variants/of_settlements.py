@@ -184,6 +184,84 @@ def returned_is_another_event(shared: SharedRealm, name: str) -> Expected:
     return Expected({"A6": [tag(node, sent[0].eid)]}, "told return; the journal has no return of it")
 
 
+def returned_twice(shared: SharedRealm, name: str) -> Expected:
+    """One attempt, and the next gateway counts two."""
+    node, sent = shared.queue(name)
+    seq = shared.returned(node, sent[0], "modified-failed", failed=1)
+    shared.noted(node, "return", sent[0], seq, failed=True)
+    return Expected({"A6": [tag(node, sent[0].eid)]}, "journal return failed 2 times by one delivery")
+
+
+def returned_twice_in_one_record(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    [seq] = shared.run.number(1)
+    shared.settled(node, [sent[1].eid], [seq], "modified-failed")
+    shared.run.journal(node, "queue", "return", 2 * [sent[1].eid], 2 * [seq], True, "disposition")
+    return Expected({"A6": [tag(node, sent[1].eid)]}, "journal return failed 2 times by one delivery")
+
+
+def returned_and_counted_besides(shared: SharedRealm, name: str) -> Expected:
+    """One of the two is as it was told."""
+    node, sent = shared.queue(name)
+    seq = shared.returned(node, sent[0], "released", failed=0)
+    shared.noted(node, "return", sent[0], seq, failed=True)
+    words = "journal return, journal return failed 2 times by one delivery"
+    return Expected({"A6": [tag(node, sent[0].eid)]}, words)
+
+
+def returned_for_no_delivery(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.noted(node, "return", sent[1], 0, failed=True)
+    return Expected({"A6": [tag(node, sent[1].eid)]}, "return in the journal, for no delivery")
+
+
+def returned_and_not_told(shared: SharedRealm, name: str) -> Expected:
+    """Under a seq that the run never gave."""
+    node, sent = shared.queue(name)
+    shared.noted(node, "return", sent[1], 810_000, failed=True)
+    return Expected({"A6": [tag(node, sent[1].eid)]}, "journal return failed: no outcome record speaks of it")
+
+
+def returned_under_the_seq_of_a_publish(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    shared.noted(node, "return", sent[2], sent[2].seq)
+    return Expected({"A6": [tag(node, sent[2].eid)]}, "journal return: its outcome record says: stored")
+
+
+def returned_and_then_ended(shared: SharedRealm, name: str) -> Expected:
+    """By one delivery, which was told the end."""
+    node, sent = shared.queue(name)
+    [seq] = shared.run.settle(node, sent[:1], "accepted", journal=False)
+    shared.noted(node, "return", sent[0], seq, failed=True)
+    shared.noted(node, "acknowledge", sent[0], seq)
+    return Expected({"A6": [tag(node, sent[0].eid)]}, "journal return failed: its outcome record says: acknowledge")
+
+
+def ended_in_two_ways(shared: SharedRealm, name: str) -> Expected:
+    """By one delivery: the end that was told is there, too."""
+    node, sent = shared.queue(name)
+    [seq] = shared.run.settle(node, sent[:1], "rejected")
+    shared.noted(node, "acknowledge", sent[0], seq)
+    words = "journal acknowledge, journal dead-letter 2 times by one delivery"
+    return Expected({"A3": [tag(node, sent[0].eid)]}, words)
+
+
+def ended_again_by_the_same_delivery(shared: SharedRealm, name: str) -> Expected:
+    node, sent = shared.queue(name)
+    [seq] = shared.run.settle(node, sent[3:], "accepted")
+    shared.noted(node, "acknowledge", sent[3], seq)
+    return Expected({"A4": [tag(node, sent[3].eid)]}, "journal acknowledge 2 times by one delivery")
+
+
+def ended_with_another_event(shared: SharedRealm, name: str) -> Expected:
+    """By one delivery, which was of the first one."""
+    node, sent = shared.queue(name)
+    [seq] = shared.run.settle(node, sent[1:2], "accepted")
+    shared.noted(node, "acknowledge", sent[0], seq)
+    words = f"journal acknowledge 2 times by one delivery, also of EID {sent[1].eid}"
+    return Expected({"A2": [tag(node, sent[0].eid)]}, words)
+
+
 def given_up_and_kept_nowhere(shared: SharedRealm, name: str) -> Expected:
     """Its node has a dead-letter node, and had it long before. A letter that is given up again is kept nowhere."""
     shared.world.queue(f"{name}-letters")
@@ -231,4 +309,14 @@ VARIANTS = [
     Variant("failed-and-not-counted", failed_and_not_counted),
     Variant("released-and-counted", released_and_counted),
     Variant("returned-is-another-event", returned_is_another_event),
+    Variant("returned-twice", returned_twice),
+    Variant("returned-twice-in-one-record", returned_twice_in_one_record),
+    Variant("returned-and-counted-besides", returned_and_counted_besides),
+    Variant("returned-for-no-delivery", returned_for_no_delivery),
+    Variant("returned-and-not-told", returned_and_not_told),
+    Variant("returned-under-the-seq-of-a-publish", returned_under_the_seq_of_a_publish),
+    Variant("returned-and-then-ended", returned_and_then_ended),
+    Variant("ended-in-two-ways", ended_in_two_ways),
+    Variant("ended-again-by-the-same-delivery", ended_again_by_the_same_delivery),
+    Variant("ended-with-another-event", ended_with_another_event),
 ]

@@ -115,6 +115,10 @@ class SharedRealm:
             self.run.journal(node, "queue", "return", [sent.eid], [seq], bool(failed), "disposition")
         return seq
 
+    def noted(self, node: Node, operation: str, sent: Sent, seq: int, *, failed: bool = False) -> None:
+        """In the journal alone."""
+        self.run.journal(node, "queue", operation, [sent.eid], [seq], failed, "disposition")
+
     def put(self, kind: str, key: bytes, value: object) -> None:
         octets = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.world.log.control.put(f"{self.world.prefix}.{kind}", key, octets)
