@@ -22,7 +22,7 @@ from reconciliation.read.catalog import Catalog
 from reconciliation.read.group_positions import Held, position_findings
 from reconciliation.read.landing import Landed
 from reconciliation.read.standing import Place, store_findings
-from reconciliation.transforms import decode, durables, given_again, own_acts, send_order
+from reconciliation.transforms import decode, durables, given_again, own_acts, recovered, send_order
 from reconciliation.transforms.frames import Accounts, Small, local_table
 
 
@@ -155,6 +155,10 @@ def row_findings(
         parts.append(durables.again(folded))
     if any(fates.get(durables.UNKNOWN) for fates in counts.values()):
         parts.append(durables.unknown(folded))
+    if any(fates.get(recovered.COVERED) for fates in counts.values()):
+        parts.append(recovered.covered(folded))
+    if any(fates.get(recovered.FORGOTTEN) for fates in counts.values()):
+        parts.append(recovered.forgotten(folded))
     ends = decode.terminals(accounts.settled)
     if tables.voids is not None and tables.restarts is not None:
         parts.append(given_again.ended_again(decode.void(ends, tables.voids), tables.restarts))

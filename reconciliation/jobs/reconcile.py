@@ -213,7 +213,9 @@ def _ended(evidence: Evidence, tables: frames.Small, nodes: DataFrame, reused: D
     """`reused`: see `durables.durable_blocks`."""
     event_blocks = evidence.event_blocks(tables, nodes).persist()
     ends, gone = evidence.end_blocks(), evidence.trimmed_blocks(nodes)
-    states = durables.durable_blocks(event_blocks, ends, tables.looked_at, tables.durables, reused, gone).persist()
+    states = durables.durable_blocks(
+        event_blocks, ends, tables.looked_at, tables.durables, reused, gone, tables.ranges
+    ).persist()
     accounts = evidence.events_and_ends(states, tables, nodes)
     folded = durables.fold(
         states, accounts.events, ends_of(accounts, tables), tables.durables, tables.beginnings

@@ -50,8 +50,11 @@ NODES = (
     "kind string"
 )
 DURABLES = (
-    "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint"
+    "store bigint, node string, durable string, start bigint, mark bigint, first_kept bigint, evicted_below bigint, "
+    "known_low bigint, known_until bigint"
 )
+"""`known_low`, `known_until`: EIDs at or above the one whose ends below the other, an offset of the journal, are in the
+durable's snapshot; null: it cannot be told."""
 BEGUN = "store bigint, durable string, journal bigint"
 HIDDEN = "store bigint, hidden_first bigint, hidden_end bigint"
 RANGES = "store bigint, durable string, first bigint, last bigint"
@@ -87,7 +90,7 @@ example struct<at bigint, run string, seq bigint, eid bigint, link string, conta
 offset bigint, first bigint, last bigint, lowest bigint, highest bigint, at bigint, ended bigint,
 failed int, seq_first bigint, seq_last bigint, places bigint, squares bigint, eid_last bigint, returned boolean,
 acknowledged bigint, dead_lettered bigint, expired bigint, filtered bigint, moved bigint, kept_nowhere bigint,
-sender bigint, in_order boolean
+cover bigint, sender bigint, in_order boolean
 """
 """Partial aggregates of a link's rows (`reconciliation.transforms.sums`): `sum` names which columns have a value."""
 

@@ -37,7 +37,7 @@ class JournalSums:
         offsets = {"offset_first": "least", "offset_last": "most"}
         self._ends = Totals({"xor": "xor", **offsets})
         counts = dict.fromkeys((*WAYS.values(), "kept_nowhere"), "sum")
-        self._end_blocks = Totals({"xor": "xor", **offsets, "eid_last": "most", **counts})
+        self._end_blocks = Totals({"xor": "xor", **offsets, "eid_last": "most", "cover": "least", **counts})
         self._copied = Totals({"xor": "xor"})
 
     def add(self, offsets: Sequence[int], values: Sequence[bytes | None]) -> None:
@@ -52,7 +52,7 @@ class JournalSums:
             for entry in shapes.rows_of(record.get("entries")):
                 ranges = _ranges(entry)
                 if entry.get("operation") == RECORDED:
-                    noted += [last for _, last, _ in ranges]
+                    noted += [last for _, last, *_ in ranges]
                 else:
                     self._mention(offset, at, entry)
                 self._entry(batch, offset, run, at, entry, ranges)
@@ -64,16 +64,16 @@ class JournalSums:
         batch.sum_into(self._ends, self._end_blocks, self._copied)
 
     def _entry(
-        self, batch: _Batch, offset: int, run: str, at: int, entry: Row, ranges: list[tuple[int, int, int]]
+        self, batch: _Batch, offset: int, run: str, at: int, entry: Row, ranges: list[tuple[int, int, int, int]]
     ) -> None:
         operation = entry.get("operation")
         is_end = operation == "return" or operation in ENDS
-        for first, last, first_seq in ranges:
+        for first, last, first_seq, cover in ranges:
             of_none = operation in ASKED and first_seq < 1
             if operation in ACTS or of_none:
                 self._act(offset, run, at, entry, first, last, of_none=of_none)
             if is_end:
-                batch.add(offset, run, entry, first, last, first_seq)
+                batch.add(offset, run, entry, first, last, first_seq, first if operation == "return" else cover)
 
     def _act(self, offset: int, run: str, at: int, entry: Row, first: int, last: int, *, of_none: bool) -> None:
         operation = entry["operation"]
@@ -121,8 +121,8 @@ class JournalSums:
         yield "copied", self._copied.rows("store")
 
 
-def _ranges(entry: Any) -> list[tuple[int, int, int]]:
-    """[FIRST, LAST, FIRST_SEQ, ...] of a checked entry."""
+def _ranges(entry: Any) -> list[tuple[int, int, int, int]]:
+    """[FIRST, LAST, FIRST_SEQ, COVER] of a checked entry; COVER is FIRST where there is none."""
     if type(entry) is not dict:
         raise NotPlainError
     shapes.texts_or_none([entry.get(name) for name in ("node", "durable", "operation", "cause")])
@@ -136,7 +136,8 @@ def _ranges(entry: Any) -> list[tuple[int, int, int]]:
         first, last, first_seq = map(shapes.number, numbers[:3])
         if not 0 <= first <= last < _HIGHEST or not 0 <= first_seq < _HIGHEST:
             raise NotPlainError
-        ranges.append((first, last, first_seq))
+        cover = numbers[3] if len(numbers) > 3 and numbers[3] is not None else first
+        ranges.append((first, last, first_seq, min(first, cover)))
     return ranges
 
 
@@ -170,17 +171,17 @@ class _Batch:
 
     def __init__(self) -> None:
         self._columns: Mapping[str, array[int]] = {
-            name: array("q") for name in ("offset", "first", "last", "first_seq", "label")
+            name: array("q") for name in ("offset", "first", "last", "first_seq", "cover", "label")
         }
         self._label_of: dict[Key, int] = {}
         self.eids = 0
 
-    def add(self, offset: int, run: str, entry: Row, first: int, last: int, first_seq: int) -> None:
+    def add(self, offset: int, run: str, entry: Row, first: int, last: int, first_seq: int, cover: int) -> None:
         if last - first >= EIDS_MAX:
             raise NotPlainError
         self.eids += last - first + 1
         label = (run, *(entry.get(name) for name in ("store", "durable", "operation", "failed", "to")))
-        row = offset, first, last, first_seq, self._label_of.setdefault(label, len(self._label_of))
+        row = offset, first, last, first_seq, cover, self._label_of.setdefault(label, len(self._label_of))
         for column, number in zip(self._columns.values(), row, strict=True):
             column.append(number)
 
@@ -204,6 +205,7 @@ class _Batch:
         kept_nowhere = np.array([key[3] == DEAD_LETTER and key[-1] is None for key in keys], np.int64)[labels]
         places = [(*key[:3], key[3] == "return") for key in keys]
         of_block = {"xor": hashed(eids), **spans, "eid_last": eids, **ways, "kept_nowhere": kept_nowhere}
+        of_block["cover"] = np.where(within == 0, of_each["cover"], eids)
         end_blocks.add(places, labels, [eids >> EID_BITS], of_block)
         _add_copies(copied, keys, labels, eids)
 

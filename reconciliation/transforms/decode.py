@@ -42,12 +42,15 @@ def journal_records(records: DataFrame) -> DataFrame:
 
 def settlements(records: DataFrame) -> DataFrame:
     """One row per EID that the journal ends or returns: [FIRST, LAST, FIRST_SEQ, COVER] unfolded. `seq` is null where
-    no delivery was settled: the realm did it itself."""
-    first, last, first_seq = (F.get("range", F.lit(place)) for place in range(3))
+    no delivery was settled: the realm did it itself. `cover`: from where on the first EID of a range takes what lies
+    before it along; null: it takes nothing along."""
+    first, last, first_seq, cover = (F.get("range", F.lit(place)) for place in range(4))
     rows = _ranges(records).where(F.col("operation").isin("return", *ENDS))
     rows = rows.withColumn("eid", F.explode(F.sequence(first, last)))
+    takes_along = (F.col("eid") == first) & (cover < first) & (F.col("operation") != "return")
     return rows.select("offset", "run", "at", "node", "durable", "store", "operation", "failed", "cause", "to", "eid",
-                       F.when(first_seq > 0, first_seq + F.col("eid") - first).alias("seq"))  # fmt: skip
+                       F.when(first_seq > 0, first_seq + F.col("eid") - first).alias("seq"),
+                       F.when(takes_along, cover).alias("cover"))  # fmt: skip
 
 
 def _ranges(records: DataFrame) -> DataFrame:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from reconciliation.model.acts import WAYS
 from reconciliation.model.ranges import EID_BITS
 from reconciliation.model.tally import TERMINAL
+from reconciliation.transforms import recovered
 from reconciliation.transforms.blocks import eid_block_of
 from reconciliation.transforms.finding_rows import findings
 
@@ -26,6 +27,7 @@ EARLY = "early"
 AGAIN, UNKNOWN = "again", "unknown"
 """Beside the fates, of events that have one of those: ended more than once; ended as their snapshot alone says, though
 the whole journal is there."""
+_BESIDE = (AGAIN, UNKNOWN, recovered.COVERED, recovered.FORGOTTEN)
 _OF_EVENT = {"node": "of.node", "at": "of.at", "run": "of.run", "seq": "of.seq"}
 
 
@@ -77,9 +79,15 @@ def end_blocks(ends: DataFrame) -> DataFrame:
         F.bit_xor(F.xxhash64("eid")).alias("xor"),
         F.min("offset").alias("offset_first"),
         F.max("eid").alias("eid_last"),
+        lowest_covered(),
         *(F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()),
     )
     return end_blocks_of(parts)
+
+
+def lowest_covered() -> Column:
+    """The lowest EID that one of these ends takes along."""
+    return F.min(F.coalesce("cover", "eid")).alias("cover")
 
 
 def end_blocks_of(parts: DataFrame) -> DataFrame:
@@ -89,6 +97,7 @@ def end_blocks_of(parts: DataFrame) -> DataFrame:
         F.sum("count").alias("ends"),
         F.bit_xor("xor").alias("ends_xor"),
         F.collect_list(F.struct("offset_first", "eid_last")).alias("ended_by"),
+        F.min("cover").alias("cover"),
         *(F.sum(name).alias(name) for name in WAYS.values()),
     )
 
@@ -100,14 +109,17 @@ def durable_blocks(
     durables: DataFrame,
     reused: DataFrame | None = None,
     trimmed: DataFrame | None = None,
+    snapshots: DataFrame | None = None,
 ) -> DataFrame:
     """One row per (store, durable, block) with a `kind`: ended, untouched, gone (all of it is trimmed, and has ended)
     or suspect. `looked_at`: see `Ends`. `reused`: blocks with an EID that an answer named for another event.
-    `trimmed`: what was published below the first kept EID, by (store, block); None: it is looked at event by event."""
+    `trimmed`: what was published below the first kept EID, by (store, block); None: it is looked at event by event.
+    `snapshots`: see `recovered.with_doubts_of_snapshots`."""
     stored = _with_trimmed(event_blocks, trimmed)
     entitled = stored.join(F.broadcast(durables), "store", "inner").where(_reaches_start())
     ends = end_blocks
-    known = ends.join(F.broadcast(durables.select("store", "durable", "start", "mark")), ["store", "durable"], "inner")
+    of_durables = F.broadcast(durables.select("store", "durable", "start", "mark", "known_low", "known_until"))
+    known = ends.join(of_durables, ["store", "durable"], "inner")
     known = known.where(_reaches_start())
     both = entitled.select(*_PLACE, "start", "mark", "events", "events_xor", "stored_by", *_TRIMMED).join(
         known.withColumnRenamed("start", "s").withColumnRenamed("mark", "m"), [*_PLACE], "full_outer"
@@ -126,7 +138,9 @@ def durable_blocks(
     else:
         given_twice = F.broadcast(reused.withColumn("reused", F.lit(True)))
         whole = whole.join(given_twice, ["store", "block"], "left")
-    return whole.withColumn("kind", _kind()).na.fill(0, ["events", "ends", *WAYS.values()])
+    whole = recovered.with_doubts_of_snapshots(recovered.with_reached(whole), snapshots)
+    states = recovered.with_reaching(whole.withColumn("kind", _kind()))
+    return states.na.fill(0, ["events", "ends", *WAYS.values()])
 
 
 _TRIMMED = ("published", "published_xor", "distinct")
@@ -149,11 +163,12 @@ def _kind() -> Column:
     from_start = first >= F.col("start")
     ended = (F.col("events") == F.col("ends")) & (F.col("events_xor") == F.col("ends_xor"))
     early = F.coalesce(_may_be_early(), F.lit(False)) | F.coalesce("reused", F.lit(False))
-    untouched = F.col("ends").isNull() & (first >= F.col("mark")) & ~F.coalesce("commanded", F.lit(False))
+    looked_at = F.coalesce("commanded", F.lit(False)) | F.col("reached")
+    untouched = F.col("ends").isNull() & (first >= F.col("mark")) & ~looked_at
     all_ended = (F.col("published") == F.col("ends")) & (F.col("published_xor") == F.col("ends_xor"))
     gone = F.col("events").isNull() & all_ended & F.col("distinct") & ~F.coalesce("reused", F.lit(False))
     return (
-        F.when(from_start & ended & ~early, F.lit("ended"))
+        F.when(from_start & ended & ~early & ~F.col("doubted"), F.lit("ended"))
         .when(from_start & gone, F.lit("gone"))
         .when(from_start & untouched & F.col("published").isNull(), F.lit("untouched"))
         .otherwise(F.lit("suspect"))
@@ -188,6 +203,7 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
         F.lit(1).alias("event"),
         F.lit(None).cast("string").alias("op"),
         nothing.alias("offset"),
+        nothing.alias("cover"),
     )
     ends = ended_by.each.withColumn("block", eid_block_of("eid")).join(suspect, [*_PLACE], "left_semi")
     ended = ends.select(
@@ -201,6 +217,7 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
         F.lit(0).alias("event"),
         F.col("operation").alias("op"),
         "offset",
+        "cover",
     )
     merged = (
         entitled.unionByName(ended)
@@ -211,14 +228,18 @@ def fold(blocks: DataFrame, events: DataFrame, ended_by: Ends, durables: DataFra
             F.min(F.when(F.col("event") == 1, F.struct("node", "at", "run", "seq"))).alias("of"),
             F.max(F.when(F.col("event") == 0, F.struct("offset", "run", "seq"))).alias("end"),
             F.size(F.collect_set(F.when(F.col("event") == 0, which_end()))).alias("ends"),
+            F.min("offset").alias("ended_from"),
+            F.min(F.when(F.col("cover").isNotNull(), F.struct("cover", "eid", "offset", "run", "seq"))).alias("reach"),
         )
     )
-    placed = merged.join(F.broadcast(durables), ["store", "durable"], "inner")
+    placed = recovered.with_covering(merged).join(F.broadcast(durables), ["store", "durable"], "inner")
     begun = placed.join(F.broadcast(beginnings), F.col("of.run") == beginnings["run"], "left").drop(beginnings["run"])
     known = _with_ranges(begun, ended_by).withColumn("fate", _fate())
     by_snapshot = F.col("first").isNotNull() & F.col("op").isNull() & (F.col("fate") == "acknowledge")
     again = (F.col("ends") > 1) & (F.col("eid") >= F.col("start"))
-    return known.withColumns({AGAIN: again, UNKNOWN: F.lit(ended_by.whole) & by_snapshot})
+    beside = {AGAIN: again, UNKNOWN: F.lit(ended_by.whole) & by_snapshot}
+    of_starts = {recovered.COVERED: recovered.is_covered(), recovered.FORGOTTEN: recovered.is_forgotten(EARLY)}
+    return known.withColumns(beside | of_starts)
 
 
 def which_end() -> Column:
@@ -271,7 +292,7 @@ def _is_early() -> Column:
 
 def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> DataFrame:
     """(store, durable, fate, count). Fate `events` is what a store holds (durable null), and what of it lies in the
-    blocks that a durable looks at: the other fates of the durable must add up to it, but for AGAIN and UNKNOWN."""
+    blocks that a durable looks at: the other fates of the durable must add up to it, but for `_BESIDE`."""
     stored = event_blocks.groupBy("store").agg(F.sum("events").alias("count"))
     fates = F.when(F.col("kind") == "untouched", F.array(_fate_count("available", F.col("events")))).otherwise(
         F.array(
@@ -284,7 +305,7 @@ def counts(event_blocks: DataFrame, blocks: DataFrame, folded: DataFrame) -> Dat
         folded.select("store", "durable", "fate", F.lit(1).cast("bigint").alias("count"))
     )
     due = blocks.select("store", "durable", F.lit("events").alias("fate"), F.col("events").alias("count"))
-    beside = F.array(*(F.when(F.col(name), F.lit(name)) for name in (AGAIN, UNKNOWN)))
+    beside = F.array(*(F.when(F.col(name), F.lit(name)) for name in _BESIDE))
     marked = folded.select("store", "durable", F.explode(F.array_compact(beside)).alias("fate"))
     whole = whole.unionByName(due).unionByName(marked.withColumn("count", F.lit(1).cast("bigint")))
     per_durable = whole.groupBy("store", "durable", "fate").agg(F.sum("count").alias("count"))

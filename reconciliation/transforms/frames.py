@@ -162,6 +162,7 @@ def small(
             _mark(s, commanded, catalog.journal_torn),
             kept[s.durable.store],
             evicted.get(s.durable.store, 0),
+            *_known(s, commanded),
         )
         for s in catalog.durables
     ]
@@ -219,6 +220,18 @@ def doubts(numberings: Iterable[Numbering], torn: frozenset[str], journal_unread
     names = sorted({log.run for log in known if log.run is not None})
     until = {name: (in_journal.get(name) or 0) if journal_unread else None for name in names}
     return [(name, int(name in torn), int(name in in_journal), until[name]) for name in names]
+
+
+def _known(state: DurableState, commanded: Withdrawn) -> tuple[int, int] | tuple[None, None]:
+    """The `low` of its snapshot, and as of where in the journal that is. A seek, or a store that became shorter, took
+    ends back, perhaps some of its own journal record. A durable of which it is not known where in the journal it began
+    may have the ends of an earlier one of its name."""
+    durable, snapshot = state.durable, state.snapshot
+    place = durable.store, durable.name
+    is_renamed = not durable.journal and any(life[:2] == place for life in commanded.lives)
+    if snapshot is None or is_renamed or place in commanded.seeks or place in commanded.cuts:
+        return None, None
+    return snapshot.low, snapshot.journal
 
 
 def _moved(state: DurableState, commanded: Withdrawn) -> int | None:

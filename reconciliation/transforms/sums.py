@@ -21,6 +21,7 @@ from reconciliation.model.ranges import SEQ_SIZE
 from reconciliation.model.window import BEGINNING, END
 from reconciliation.transforms import decode, runs, send_order, tallies
 from reconciliation.transforms.blocks import block_of, eid_block_of
+from reconciliation.transforms.durables import lowest_covered
 
 _SPAN = (F.min, "offset_first"), (F.max, "offset_last")
 
@@ -107,7 +108,7 @@ def _end_blocks(settled: DataFrame) -> DataFrame:
     ways = [F.count_if(F.col("operation") == operation).alias(name) for operation, name in WAYS.items()]
     kept_nowhere = F.count_if((F.col("operation") == DEAD_LETTER) & F.col("to").isNull()).alias("kept_nowhere")
     return settled.groupBy("run", "store", "durable", returned, eid_block_of("eid")).agg(
-        *_count("eid"), *_offsets(), F.max("eid").alias("eid_last"), *ways, kept_nowhere
+        *_count("eid"), *_offsets(), F.max("eid").alias("eid_last"), *ways, kept_nowhere, lowest_covered()
     )
 
 

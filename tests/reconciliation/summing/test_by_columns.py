@@ -222,11 +222,17 @@ ODD_JOURNAL: Odd = {
     "no operation": _with_entry(operation=None),
     "failed is a text": _with_entry(failed="1"),
     "returned": _with_entry(operation="return", failed=1, runs=[[4000, 4200, 17, 4000]]),
+    "returned for no delivery": _with_entry(operation="return", runs=[[4000, 9000, 0, 4000]]),
+    "behind a gap": _with_entry(runs=[[4100, 4110, 17, 4000], [8192, 8192, 4, 8191], [7, 7, 5, 9], [8, 8, 0, None]]),
+    "returned behind a gap": _with_entry(operation="return", runs=[[4100, 4110, 17, 4000]]),
+    "given up": _with_entry(operation="dead-letter", runs=[[4090, 4110, 17, 4090]]),
+    "given up and kept": _with_entry(operation="dead-letter", to=77, runs=[[4090, 4110, 17]]),
 }
 PLAIN = {
     "a number twice", "a large field", "one time", "a group twice", "an older release", "node is called true",
     "no node, store or link", "seqs that fall", "eids that fall", "no seqs", "no seqs, then some", "for no delivery",
-    "kept elsewhere", "an unknown operation", "no operation", "returned",
+    "kept elsewhere", "an unknown operation", "no operation", "returned", "returned for no delivery", "behind a gap",
+    "returned behind a gap", "given up", "given up and kept",
 }  # fmt: skip
 """What columns sum all the same."""
 ODD_KEYS = [

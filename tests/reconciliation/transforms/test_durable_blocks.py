@@ -10,14 +10,14 @@ from reconciliation.transforms import durables
 from reconciliation.transforms.frames import local_table
 
 STORED = "store bigint, run string, eid bigint"
-ENDED = "store bigint, durable string, run string, eid bigint, operation string, offset bigint"
+ENDED = "store bigint, durable string, run string, eid bigint, operation string, offset bigint, cover bigint"
 FIRST = [(1, "first", eid) for eid in range(10)]
 SECOND = [(1, "second", eid) for eid in range(10, 20)]
 BEGINNINGS = [("first", 0), ("second", 50)]
 
 
 def ended(run: str, first: int, last: int, offset: int) -> list[tuple[str | int | None, ...]]:
-    return [(1, "queue", run, eid, "acknowledge", offset) for eid in range(first, last + 1)]
+    return [(1, "queue", run, eid, "acknowledge", offset, None) for eid in range(first, last + 1)]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_block_that_two_runs_stored(
 ) -> None:
     """It is folded only where a run ended something at or above the first event of a run that had not begun."""
     events = local_table(session, [*FIRST, *SECOND], STORED)
-    of_queue = local_table(session, [(1, "orders", "queue", 0, 0, 0, 0)], schemas.DURABLES)
+    of_queue = local_table(session, [(1, "orders", "queue", 0, 0, 0, 0, None, None)], schemas.DURABLES)
     states = durables.durable_blocks(
         durables.event_blocks(durables.event_parts(events), local_table(session, BEGINNINGS, schemas.BEGINNINGS)),
         durables.end_blocks(local_table(session, ends, ENDED)),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from native_backend.nodes.group_offset import projection
+from reconciliation.model.ranges import EID_SIZE
 from tests.reconciliation.variants.shared_realm import Expected, SharedRealm, Variant, tag
 
 
@@ -140,6 +141,48 @@ def moved_by_no_command(shared: SharedRealm, name: str) -> Expected:
     return Expected({"S2": [tag(node, sent[0].eid)]}, "move by command")
 
 
+def forgotten_by_the_snapshot(shared: SharedRealm, name: str) -> Expected:
+    """Both were ended before it was written."""
+    node, sent = shared.queue(name)
+    shared.run.settle(node, [sent[0], sent[2]], "accepted")
+    shared.at_end.append(lambda: shared.world.snapshot(node, "queue", sent[1].eid, [], shared.world.journal_end))
+    return Expected({"A9": [tag(node, sent[2].eid)]}, "does not say so: it will come again")
+
+
+def forgotten_where_all_has_ended(shared: SharedRealm, name: str) -> Expected:
+    """Of ranges, one lacks its last event; the newest event was ended after the snapshot."""
+    node, sent = shared.queue(name, 6)
+    eids = [event.eid for event in sent]
+    shared.run.settle(node, sent[:5], "accepted")
+    shared.world.snapshot(
+        node, "queue", eids[1], [[eids[1], eids[1]], [eids[4], eids[4]]], shared.world.journal_end - 1
+    )
+    shared.world.snapshot(node, "queue", eids[1], [[eids[1], eids[2]], [eids[4], eids[4]]], shared.world.journal_end)
+    shared.run.settle(node, sent[5:], "accepted")
+    return Expected({"A9": [tag(node, eids[3])]}, "does not say so: it will come again")
+
+
+def covered_by_the_end_of_another(shared: SharedRealm, name: str) -> Expected:
+    """A digit too few: a gateway that starts takes the two before it for ended. One of them is."""
+    node, sent = shared.queue(name)
+    shared.run.settle(node, sent[1:2], "accepted")
+    [seq] = shared.run.settle(node, sent[2:3], "accepted", journal=False)
+    shared.covering(node, sent[2].eid, seq, sent[0].eid)
+    return Expected({"A2": [tag(node, sent[0].eid)]}, "of the journal covers it, too")
+
+
+def covered_in_earlier_blocks(shared: SharedRealm, name: str) -> Expected:
+    """Every second one of the first block has ended, none of the second one, all of the third."""
+    node, sent = shared.queue(name, 2 * EID_SIZE + 10)
+    last = sent[2 * EID_SIZE :]
+    shared.run.settle(node, sent[:EID_SIZE:2], "accepted")
+    shared.run.settle(node, last[1:], "accepted")
+    [seq] = shared.run.settle(node, last[:1], "accepted", journal=False)
+    shared.covering(node, last[0].eid, seq, sent[EID_SIZE - 3].eid)
+    taken = [sent[EID_SIZE - 3], *sent[EID_SIZE - 1 : 2 * EID_SIZE]]
+    return Expected({"A2": [tag(node, event.eid) for event in taken]}, "of the journal covers it, too")
+
+
 VARIANTS = [
     Variant("a-letter-is-missing", a_letter_is_missing),
     Variant("a-letter-is-there-twice", a_letter_is_there_twice),
@@ -157,6 +200,10 @@ VARIANTS = [
     Variant("older-than-the-snapshot", _shown("A10", "and that of the older snapshot",
                                               lambda low, end: projection(low - 1, low - 1, end))),
     Variant("acknowledged-by-the-snapshot-alone", acknowledged_by_the_snapshot_alone),
+    Variant("forgotten-by-the-snapshot", forgotten_by_the_snapshot),
+    Variant("forgotten-where-all-has-ended", forgotten_where_all_has_ended),
+    Variant("covered-by-the-end-of-another", covered_by_the_end_of_another),
+    Variant("covered-in-earlier-blocks", covered_in_earlier_blocks),
     Variant("expired-without-a-time", expired_without_a_time),
     Variant("expired-too-early", expired_too_early),
     Variant("filtered-without-a-selector", filtered_without_a_selector),

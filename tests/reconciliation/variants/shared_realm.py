@@ -119,6 +119,10 @@ class SharedRealm:
         """In the journal alone."""
         self.run.journal(node, "queue", operation, [sent.eid], [seq], failed, "disposition")
 
+    def covering(self, node: Node, eid: int, seq: int, cover: int) -> None:
+        """The journal says that there is no event between `cover` and what was acknowledged."""
+        self.run._commit([self.run._entry(node, "queue", "acknowledge", "disposition", [[eid, eid, seq, cover]])])
+
     def put(self, kind: str, key: bytes, value: object) -> None:
         octets = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.world.log.control.put(f"{self.world.prefix}.{kind}", key, octets)
