@@ -17,7 +17,7 @@ EXAMPLES = 10
 
 @dataclass(slots=True)
 class ClassReport:
-    """One class that occurs: how often, where, and its first examples."""
+    """One class that occurs: how often (`count`: rows), where, and its first examples."""
 
     code: str
     count: int = 0
@@ -54,8 +54,13 @@ class Findings:
         return [cause for cause in self.causes if is_anomaly(cause.code)]
 
     @property
-    def anomalies(self) -> int:
-        return sum(report.count for report in self.classes if is_anomaly(report.code))
+    def open(self) -> int:
+        """Messages of anomalies that are not acknowledged."""
+        return sum(cause.open for cause in self.anomalous)
+
+    def messages(self, code: str) -> int:
+        """Of a class. They may be fewer than its rows: one message can be wrong at several of its deliveries."""
+        return sum(cause.count for cause in self.causes if cause.code == code)
 
     def acknowledged(self, code: str) -> int:
         """So many messages of a class."""

@@ -112,6 +112,7 @@ def write_manifest(out: Folder, result: Result) -> None:
                 "class": report.code,
                 "severity": CLASSES[report.code].severity,
                 "count": report.count,
+                "messages": result.findings.messages(report.code),
                 "acknowledged": result.findings.acknowledged(report.code),
                 "nodes": sorted(report.nodes),
                 "first_eid": report.first_eid,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reconciliation.history.cause import Cause
 from reconciliation.jobs.reconcile import Judgement
@@ -204,7 +204,8 @@ def _class(report: ClassReport, causes: list[Cause]) -> Iterator[str]:
     kind = CLASSES[report.code]
     nodes = ", ".join(_short(name) for name in sorted(report.nodes)[:_SHOWN])
     where = f" on {nodes}" if nodes else ""
-    yield f"  {report.code} {kind.name}: {report.count:,} ({SEVERITY_WORDS[kind.severity]}){where}"
+    count = f"{report.count:,}{of_messages(report, causes)}"
+    yield f"  {report.code} {kind.name}: {count} ({SEVERITY_WORDS[kind.severity]}){where}"
     for row in report.examples[:_SHOWN]:
         yield f"      {example_words(row)}"
     if is_anomaly(report.code):
@@ -213,6 +214,12 @@ def _class(report: ClassReport, causes: list[Cause]) -> Iterator[str]:
         yield f"      Findings, and their messages: {', '.join(names[:_SHOWN])}{more}"
     if is_anomaly(report.code):
         yield f"      What to do: {kind.action}"
+
+
+def of_messages(report: ClassReport, causes: Sequence[Cause]) -> str:
+    """Of how many messages its rows are, where several rows name one; the verdict counts messages."""
+    count = sum(cause.count for cause in causes)
+    return "" if count == report.count else f" rows of {since.messages(count)}"
 
 
 def _known(cause: Cause) -> str:

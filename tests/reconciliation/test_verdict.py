@@ -64,6 +64,16 @@ def test_a_finding_that_has_grown_is_not_clean() -> None:
     assert grade.sentence == "2 \u00d7 lost write (P1). Besides, 3 are acknowledged."
 
 
+def test_a_message_that_several_rows_name_can_be_acknowledged() -> None:
+    """One that was returned three times, and each time otherwise than recorded, is one message."""
+    returned = [row("A6", eid=17, run="1a-0001", seq=seq, detail="counted as failed") for seq in (3, 5, 9)]
+    assert verdict(findings(*returned)).sentence == "1 \u00d7 returned otherwise than told (A6)."
+    grade = verdict(findings(*returned), acknowledged(*returned))
+    assert (grade.word, grade.passes, grade.acknowledged) == ("clean but for acknowledged", True, 1)
+    grade = verdict(findings(*returned, *lost(1)), acknowledged(*returned))
+    assert grade.sentence == "1 \u00d7 lost write (P1). Besides, 1 is acknowledged."
+
+
 def test_what_could_not_be_seen_stays_unseen_when_it_is_acknowledged() -> None:
     assert verdict(findings(HOLE)).word == "incomplete"
     grade = verdict(findings(HOLE), acknowledged(HOLE))

@@ -12,6 +12,7 @@ from reconciliation.model.classes import CLASSES, INCOMPLETE, SEVERITY_WORDS, is
 from reconciliation.report.findings import ClassReport, tag
 from reconciliation.report.pieces.html import command, folded, number, plural, some, span_of, table
 from reconciliation.report.result import Result
+from reconciliation.report.summary import of_messages
 
 CAUSES_MAX = 20
 """So many causes of a class are shown, those that are new first, then the largest."""
@@ -49,9 +50,12 @@ def _of(result: Result, code: str) -> list[Cause]:
 def _class(report: ClassReport, causes: Sequence[Cause], states: State, window: str) -> Iterator[str]:
     kind = CLASSES[report.code]
     known = sum(cause.count - cause.open for cause in causes)
+    notes = [f"{known:,} acknowledged"] if known else []
+    notes = [*filter(None, [of_messages(report, causes).strip()]), *notes]
     yield f'<article id="{report.code}"><h3>{report.code} {escape(kind.name)} '
     yield f'<span class="badge {kind.severity}">{SEVERITY_WORDS[kind.severity]}</span>'
-    yield f'<span class="count">{report.count:,}{f"<small>{known:,} acknowledged</small>" if known else ""}</span></h3>'
+    note = f"<small>{', '.join(notes)}</small>" if notes else ""
+    yield f'<span class="count">{report.count:,}{note}</span></h3>'
     subject = "Something" if report.code == INCOMPLETE else "This delivery"
     yield f'<p>{escape(f"{subject} {kind.meaning}.")}</p><p class="do">{escape(kind.action)}</p>'
     path = f"report/window={window}/class={report.code}/"

@@ -41,9 +41,8 @@ def _tiles(result: Result) -> Iterator[tuple[str, str, str]]:
     words = ", ".join(f"{states.count(state)} {state}" for state in ("closed", "killed", "live") if state in states)
     last = max((run.at_last for run in judgement.runs), default=0)
     informational = sum(report.count for report in findings.classes if not is_anomaly(report.code))
-    counting = findings.anomalies - result.verdict.acknowledged
     notes = [f"{result.verdict.acknowledged:,} acknowledged"] if result.verdict.acknowledged else []
-    yield "Anomalies", f"{counting:,}", ", ".join([*notes, f"{informational:,} informational"])
+    yield "Anomalies", f"{findings.open:,}", ", ".join([*notes, f"{informational:,} informational"])
     yield "Difference in the books", f"{sheet.difference:,}", "closes" if not sheet.difference else "does not close"
     yield "Outcomes judged", f"{judged:,}", f"until {readable(last)}" if last else "none yet"
     yield "Events in the stores", f"{stored:,}", plural(len({node.node for node in sheet.nodes}), "node")

@@ -21,7 +21,7 @@ from reconciliation.report import page, summary
 from reconciliation.report.pieces.books import OPEN_MAX
 from reconciliation.report.pieces.checks import all_checks
 from reconciliation.report.result import Result
-from tests.reconciliation.history.runs import AT_US, DAY_US, causes
+from tests.reconciliation.history.runs import AT_US, DAY_US, causes, row
 from tests.reconciliation.report.made import LONG, Made, node, tally
 from tests.reconciliation.report.thousand import lost_in, thousand
 
@@ -76,6 +76,15 @@ def test_lines_that_close_are_folded_under_a_total(shown: str) -> None:
     assert "shop.orders-0200" not in text and "shop.orders-0200" in shown
     assert "level 2" in text and LONG in text
     assert text.index("shop.orders-0033 queue") < text.index("shop.orders-0000 queue")
+
+
+def test_several_rows_of_one_message_are_counted_as_both() -> None:
+    rows = [row("A6", eid=17, run="1a-0001", seq=seq, detail="counted as failed") for seq in (3, 5, 9)]
+    result = Made(rows=rows).result()
+    assert "A6 returned otherwise than told: 3 rows of 1 message (major)" in summary.write(result)
+    text = words(page.render(result))
+    assert "A6 returned otherwise than told major 3 rows of 1 message" in text
+    assert re.search(r"\bAnomalies 1\b", text), "the tile has what the verdict has"
 
 
 def test_times_and_commands_are_there(shown: str) -> None:
