@@ -42,23 +42,24 @@ COMBINATION_DDL = (
 
 def counted(records: DataFrame, since: int, until: int) -> DataFrame:
     """One row for each combination at one node and peer: how many there are inside the window (`count`, perhaps 0), and
-    the first as example. A record that cannot be read has neither digest nor table, one without decisions no table;
-    `rows` counts them. Microseconds.
+    the first as example. `torn` is what cannot be read, a record or a part of it; `rows` counts them. A record without
+    decisions has no table. Microseconds.
 
     The window is a condition of the sums: a filter would be pushed below the parsing, and parse each record again."""
     parsed = records.select(F.from_json(F.col("value").cast("string"), RECORD).alias("record")).select("record.*")
     has_others = F.coalesce(F.size("decisions"), F.lit(0)) > 0  # such a record has no groups
     decided = F.explode_outer(F.when(has_others, F.col("decisions")).otherwise(F.col("groups")))
-    columns = parsed.select("run", "at", "digest", decided.alias("of")).select("run", "at", "digest", "of.*")
-    what = F.when(F.col("table").isNotNull() | F.col("what").isNotNull(), F.coalesce("what", F.lit(DELIVERY)))
+    columns = parsed.select("run", "at", "digest", *_of_record(has_others), decided.alias("of"))
+    columns = columns.select("run", "at", "digest", _torn().alias("torn"), "of_group", "of.*")
+    what = F.when(F.col("of_group") & (F.col("table").isNotNull() | F.col("seq").isNotNull()), F.lit(DELIVERY))
     inside = (F.col("at") >= since) & (F.col("at") < until)
     first = F.struct(
         F.col("at"), F.col("run"), F.get("seq", F.lit(0)).alias("seq"), F.get("eid", F.lit(0)).alias("eid"),
         F.col("store"), F.coalesce("name", "link").alias("link"),
     )  # fmt: skip
     return (
-        columns.withColumn("what", what)
-        .groupBy(*_SEEN, *PLACE)
+        columns.withColumn("what", F.coalesce("what", what))
+        .groupBy(*_SEEN, *PLACE, "torn")
         .agg(
             F.sum(F.when(inside, F.coalesce("count", F.size("seq"), F.lit(0))).otherwise(0)).alias("count"),
             F.sum(F.when(inside, F.coalesce("left_out", F.lit(0))).otherwise(0)).alias("left_out"),
@@ -68,6 +69,22 @@ def counted(records: DataFrame, since: int, until: int) -> DataFrame:
             F.min(F.when(inside, first)).alias("example"),
         )
     )
+
+
+def _of_record(has_others: Column) -> list[Column]:
+    """`whole`: the record has its time, its tables and what was decided, which may be nothing."""
+    some = F.col("groups").isNotNull() | F.col("decisions").isNotNull()
+    whole = F.col("at").isNotNull() & F.col("digest").isNotNull() & some
+    empty = F.coalesce(F.size("groups"), F.lit(0)) == 0
+    return [whole.alias("whole"), (whole & empty).alias("nothing"), (~has_others).alias("of_group")]
+
+
+def _torn() -> Column:
+    """Of one part of a record: what it must have is not there. Where a record has no parts, the record."""
+    of_group = F.col("of.table").isNotNull() & F.col("of.seq").isNotNull()
+    of_other = F.col("of.what").isNotNull() & (F.col("of.count").isNotNull() | F.col("of.left_out").isNotNull())
+    has_all = F.when(F.col("of").isNull(), F.col("nothing")).when(F.col("of_group"), of_group).otherwise(of_other)
+    return ~(F.col("whole") & has_all)
 
 
 def named(decisions: DataFrame, own: Mapping[str, ExpandedTables], other: ExpandedTables) -> DataFrame:
@@ -95,7 +112,7 @@ def _matches(patterns: Sequence[str]) -> Column:
 
 def combinations(decisions: DataFrame) -> DataFrame:
     """The same without nodes and peers: as many rows as tables have cells, at most a few thousand."""
-    return decisions.groupBy(*COMBINATION).agg(
+    return decisions.groupBy(*COMBINATION, "torn").agg(
         *(F.sum(name).alias(name) for name in ("count", "left_out", "rows")),
         F.min("at_first").alias("at_first"),
         F.max("at_last").alias("at_last"),

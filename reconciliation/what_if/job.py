@@ -18,7 +18,7 @@ from reconciliation.transforms.frames import landed_records, local_table
 from reconciliation.what_if import counted
 from reconciliation.what_if.chain import CHAINS
 from reconciliation.what_if.expanded_tables import ExpandedTables
-from reconciliation.what_if.recorded import Recorded
+from reconciliation.what_if.recorded import DELIVERY, Recorded
 from reconciliation.what_if.verdict import ALIKE, Verdict, decide
 
 
@@ -138,9 +138,10 @@ def _decided(
     question: Question,
 ) -> int | None:
     """The number of its change; None where there is none."""
-    if row["digest"] is None and row["table"] is None:
+    if row["torn"]:
         answer.unreadable += row["rows"]
-        return None
+        if row["what"] != DELIVERY:
+            return None  # else its deliveries are there to be counted
     if not row["count"] and not row["left_out"]:
         return None
     answer.at_first = min(answer.at_first or row["at_first"], row["at_first"])
@@ -172,7 +173,8 @@ def _verdict(
 ) -> Verdict:
     own = answer.own.get(recorded.digest or "")
     if recorded.table is None:
-        return ALIKE  # no table decided it
+        no_table = Verdict("undecided", reason="the record does not say which table decided")
+        return no_table if recorded.is_delivery else ALIKE  # no table decided what is none
     if own is None:
         words = "were changed afterwards (reconcile: G2)" if recorded.digest in altered else "are not stored"
         return Verdict("undecided", reason=f"the tables under digest {recorded.digest} {words}")

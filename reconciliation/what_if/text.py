@@ -53,7 +53,8 @@ def _head(document: Document) -> Iterator[str]:
     for fact, value in document["assumed"].items():
         yield f"Assumed where no record says it: {fact} is {value}."
     if records["unreadable"]:
-        yield f"{records['unreadable']:,} outcome records are no JSON of their shape; what they say is not decided."
+        parts = f"{records['unreadable']:,} outcome records, or parts of them"
+        yield f"{parts}, cannot be read; what they say is not decided."
     yield from (f"Not read: {words}" for words in records["unread"])
 
 

@@ -35,6 +35,9 @@ from tests.reconciliation.realms import Place, place_of
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python reads its own schemas the old way
 BULK, PLAIN = "orders.bulk.7", "orders.7"
 PEERS, LINES = 25, 10
+DAMAGED = 40
+"""Deliveries in each record of which an octet is another one."""
+NOT_STORED = f"the tables under digest {'0' * 32} are not stored"
 LATER_US = 3_000_000_000_000_000  # beyond the window
 
 
@@ -59,6 +62,16 @@ def traffic(gateway: GatewayProcess) -> None:
         given_back(gateway, node, BAD, frames.state("released"))
 
 
+def damaged(record: dict[str, Any], group: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """One octet is another one, in a name. All are JSON still."""
+    others = {name: value for name, value in record.items() if name not in ("groups", "at")}
+    yield {**others, "at": record["at"], "grours": [group]}
+    yield {**others, "au": record["at"], "groups": [group]}
+    for name, flipped in (("table", "tacle"), ("seq", "sep")):
+        yield {**record, "groups": [{{name: flipped}.get(key, key): value for key, value in group.items()}]}
+    yield {**record, "groups": [], "decisions": [{"whau": "fault", "table": "fault", "cell": 1, "count": 1}]}
+
+
 def plant(place: Place) -> None:
     """More of what was recorded: rejected by many peers, a time later than asked for, tables that are not stored,
     decisions that had no room, and no record at all."""
@@ -77,6 +90,9 @@ def plant(place: Place) -> None:
         {**record, "groups": many, "at": LATER_US},
         {**record, "groups": [{**group, "node": "elsewhere"}], "digest": "0" * 32},
         {**record, "groups": [], "decisions": [{"what": "fault", "left_out": 3}]},
+        *damaged(
+            record, {**group, "container": "damaged", "seq": [*range(2000, 2000 + DAMAGED)], "eid": [-1] * DAMAGED}
+        ),
     ]
     values = [*map(orjson.dumps, planted), b"no record"]
     place.produce(topic, [(record["run"].encode(), value) for value in values])
@@ -137,9 +153,9 @@ def test_counts_are_exact_however_many_peers_there_are(answer: Told) -> None:
     named = sum(line["count"] for line in change["lines"])
     assert change["more"] == {"lines": 1 + PEERS - LINES, "count": in_all - named}
     totals = answer.document["deliveries"]
-    assert (totals["differently"], totals["undecided"]) == (in_all, 1)
+    assert (totals["differently"], totals["undecided"]) == (in_all, 1 + DAMAGED)
     assert totals["alike"] == 1 + 4 + 3, "published in a transaction; published; released, and rejected elsewhere"
-    assert totals["all"] == totals["alike"] + in_all + 1
+    assert totals["all"] == totals["alike"] + in_all + 1 + DAMAGED
 
 
 def test_each_line_leads_to_a_delivery(answer: Told) -> None:
@@ -148,20 +164,26 @@ def test_each_line_leads_to_a_delivery(answer: Told) -> None:
     assert (first["user"], first["container"]) == ("ann", f"many-{PEERS - 1:02}")
     assert first["example"]["delivery"].endswith(":1000")
     assert first["command"] == f"realmgate trace {first['example']['delivery']}"
-    [of_store] = answer.changes(kind="undecided")[0]["lines"]
+    [of_store] = answer.changes(kind="undecided", reason=NOT_STORED)[0]["lines"]
     assert of_store["command"] == f"realmgate trace {of_store['example']['tag']}"
     assert f"  {BULK}  ann   many-24    {first['command']}" in answer.text
 
 
 def test_tables_that_are_not_stored_decide_nothing(answer: Told) -> None:
-    [change] = answer.changes(kind="undecided")
-    assert change["reason"] == f"the tables under digest {'0' * 32} are not stored"
+    [change] = answer.changes(kind="undecided", reason=NOT_STORED)
     assert [line["node"] for line in change["lines"]] == ["elsewhere"]
     assert change["reason"] in answer.text
 
 
+def test_what_is_damaged_and_json_still_is_not_alike(answer: Told) -> None:
+    """Deliveries whose group names no table can be counted, and not decided."""
+    assert answer.document["records"]["unreadable"] == 1 + 5
+    [change] = answer.changes(kind="undecided", reason="the record does not say which table decided")
+    assert (change["what"], change["count"]) == ("delivery", DAMAGED)
+    assert "6 outcome records, or parts of them, cannot be read; what they say is not decided." in answer.text
+
+
 def test_what_has_no_record_is_named(answer: Told) -> None:
-    assert answer.document["records"]["unreadable"] == 1
     assert any(words.startswith("3 decisions about fault") for words in answer.document["not_recorded"])
     assert answer.document["others"] == {
         "all": 2, "alike": 2, "alike_by_another_rule": 0, "differently": 0, "undecided": 0, "decided_by_assumption": 0,
