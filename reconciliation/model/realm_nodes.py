@@ -3,7 +3,7 @@
 Of two creators of a node the first record wins until its tombstone; a later record of the same store changes the
 properties. Compaction may have taken the tombstone of a node that was made anew: the new one's `after` says that its
 writer looked further than where the old one stands. A durable's record counts while its store is the node's.
-Source: docs/records.md "Node", "Durable". Errors: `ValueError`, `LookupError`, `TypeError` for what is no such record.
+Source: docs/records.md "Node", "Durable". Errors: those of `model.fields` for what is no such record.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from hashlib import blake2b
 from typing import Any
 
 import orjson
+
+from reconciliation.model.fields import fields, number, text
 
 QUEUE = "queue"
 """The durable that is a queue's own acknowledgement state."""
@@ -37,13 +39,13 @@ class Properties:
     @classmethod
     def of(cls, record: dict[str, Any]) -> Properties:
         return cls(
-            record.get("capacity_events", 0),
-            record.get("capacity_bytes", 0),
+            number(record.get("capacity_events", 0)),
+            number(record.get("capacity_bytes", 0)),
             bool(record.get("honour_capacity", False)),
-            record.get("ttl_ms", 0),
-            max(record.get("partitions", 1), record.get("priority_levels", 0)),
+            number(record.get("ttl_ms", 0)),
+            max(number(record.get("partitions", 1)), number(record.get("priority_levels", 0))),
             record.get("priority_levels", 0) > 1,
-            record.get("dead_letter", ""),
+            text(record.get("dead_letter", "")),
         )
 
 
@@ -65,14 +67,14 @@ class Node:
     @classmethod
     def of(cls, record: dict[str, Any]) -> Node:
         return cls(
-            record["name"],
-            record["kind"],
-            record["topic"],
+            text(record["name"]),
+            text(record["kind"]),
+            text(record["topic"]),
             bytes.fromhex(record["topic_id"]),
-            record["store"],
-            Properties.of(record.get("properties", {})),
+            number(record["store"]),
+            Properties.of(fields(record.get("properties", {}))),
             bool(record.get("adopted", 0)),
-            record["created_us"],
+            number(record["created_us"]),
         )
 
     @property
@@ -106,9 +108,10 @@ class Durable:
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Durable:
-        selector = record.get("terms", {}).get("selector", "")
-        names = record["node"], record["name"], record["store"], record["group"]
-        return cls(*names, record["start"], record.get("journal", 0), selector, tuple(record.get("starts", ())))
+        selector = text(fields(record.get("terms", {})).get("selector", ""))
+        names = text(record["node"]), text(record["name"]), number(record["store"]), text(record["group"])
+        starts = tuple(number(start) for start in record.get("starts", ()))
+        return cls(*names, number(record["start"]), number(record.get("journal", 0)), selector, starts)
 
     def at(self, node: Node) -> Durable:
         """The same durable, as that store of its node knows it."""
@@ -137,11 +140,11 @@ class Metadata:
         if value is None:
             self._end(what, names)
             return None
-        record: dict[str, Any] = orjson.loads(value)
+        record = fields(orjson.loads(value))
         if record["v"] not in VERSIONS:
             raise ValueError(f"version {record['v']} is of a later release")
         if what == "node":
-            self._begin(Node.of(record), offset, record.get("after", 0))
+            self._begin(Node.of(record), offset, number(record.get("after", 0)))
         elif what == "durable":
             self._remember(Durable.of(record))
         return record

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 RECORDED = "recorded"
 """Operation of the notes in the journal that speak of outcome records, and of no event."""
+RUN = "[0-9a-f]{1,12}-[0-9a-f]{4}"
+"""The name of a run, as a regular expression. A record that names anything else was damaged."""
 State = Literal["closed", "killed", "live"]
 NEVER = 1 << 62
 """The base of a run of which nothing can be judged."""

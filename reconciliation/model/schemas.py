@@ -39,6 +39,15 @@ entries array<struct<
   runs array<array<bigint>>>>
 """
 
+OUTCOME_FIELDS, OUTCOME_PARTS = ("run", "n", "at", "low", "digest", "groups"), (
+    "direction", "table", "cell", "operation", "cause", "outcome", "presettled", "seq", "eid",
+)  # fmt: skip
+"""What every outcome record has, and every group of it. One that lacks something was damaged, and is not read."""
+JOURNAL_FIELDS, JOURNAL_PARTS = ("run", "n", "at", "entries"), (
+    "node", "durable", "store", "operation", "failed", "cause", "runs",
+)  # fmt: skip
+"""The same of a journal record and its entries."""
+
 GATEWAY_KEY = r"^[13];[a-z][a-z0-9-]*;[0-9a-f]+-[0-9a-f]{4};[0-9]{1,18}(;|\z)"
 COPY_KEY = "^2;[0-9]{1,12};[0-9]{1,18};"
 """Of a copy that the realm itself made of an event (docs/records.md, *Event key*): no peer published it. A number of 19

@@ -116,7 +116,7 @@ def _finding(tally: Tally, code: str, detail: str) -> dict[str, Any]:
         "node": tally.node,
         "durable": tally.durable,
         "store": tally.store,
-        "eid": example.eid if example.eid >= 0 else None,
+        "eid": example.eid if example.eid is not None and example.eid >= 0 else None,
         "run": example.run,
         "seq": example.seq,
         "link": example.link,

@@ -8,12 +8,14 @@ docs/records.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as of_class
 from typing import Any
 
 import orjson
 import pyarrow.parquet as pq
 
+from reconciliation.model.fields import DAMAGED, field, fields, number, text, why
 from reconciliation.model.ranges import GONE, TORN, Extent, Kind
 from reconciliation.model.realm_nodes import Durable, Node
 from reconciliation.model.settings import Realm
@@ -23,7 +25,7 @@ from reconciliation.read.landing import Landed
 from reconciliation.read.node_classes import NodeClasses
 from reconciliation.read.processes import has_ended
 from reconciliation.read.snapshots import Snapshot, newest
-from reconciliation.read.stored_tables import Cells, by_digest, digest_findings
+from reconciliation.read.stored_tables import Cells, by_digest, check_tables, digest_findings
 
 NEVER = 1 << 62
 Cell = tuple[str, str, int, str | None, str | None, str | None, str | None, str | None, int | None, int | None]
@@ -79,7 +81,7 @@ class Catalog:
     journal_torn: bool
     outcomes_first: int
     ended: frozenset[str]
-    unreadable: list[str] = field(default_factory=list)
+    unreadable: list[str] = of_class(default_factory=list)
 
     @property
     def journal_whole(self) -> bool:
@@ -138,7 +140,7 @@ def read_catalog(landed: Landed, realm: Realm) -> Catalog:
         firsts.get((f"{realm.prefix}.journal", 0), 0),
         any(gap.topic == f"{realm.prefix}.journal" and gap.why == TORN for gap in landed.extent.unread),
         firsts.get((f"{realm.prefix}.outcomes", 0), 0),
-        frozenset(_ended(landed)),
+        frozenset(_ended(landed, unreadable)),
         unreadable,
     )
 
@@ -150,7 +152,14 @@ def _of_its_own(durable: Durable, snapshot: Snapshot | None) -> Snapshot | None:
 
 def stored_tables(landed: Landed, unreadable: list[str]) -> list[dict[str, Any]]:
     """The expanded documents, one for each digest under which some are stored."""
-    return [record for _, record in _newest(landed, "tables", unreadable)]
+    documents = []
+    for key, record in _newest(landed, "tables", unreadable):
+        try:
+            check_tables(record)
+            documents.append(record)
+        except DAMAGED as error:
+            unreadable.append(f"tables record of {key.decode(errors='replace')}: {why(error)}")
+    return documents
 
 
 def absence(extent: Extent, node: Node) -> str:
@@ -166,16 +175,19 @@ def absence(extent: Extent, node: Node) -> str:
     return GONE if topic_id is None else f"the topic has no partition {node.partition}: restore it from a backup"
 
 
-def _ended(landed: Landed) -> Iterator[str]:
+def _ended(landed: Landed, unreadable: list[str]) -> Iterator[str]:
     """Runs that have let go of the lease, or whose process is gone from this machine."""
     last: dict[str, dict[str, Any]] = {}
     for row in _rows(landed, "lease"):
         try:
             record = orjson.loads(row["value"])
-        except orjson.JSONDecodeError:
-            continue  # the lease decides nothing here but whether a run is called live
-        if record.get("what") != "ask":
-            last[record["run"]] = record
+            what, run = text(field(record, "what")), text(field(record, "run"))
+            fields(record.get("process", {}))
+        except DAMAGED as error:
+            unreadable.append(f"lease record at offset {row['offset']}: {why(error)}")
+            continue
+        if what != "ask":
+            last[run] = record
     for run, record in last.items():
         if record["what"] == "release" or has_ended(record.get("process", {})):
             yield run
@@ -197,9 +209,9 @@ def _newest(landed: Landed, kind: Kind, unreadable: list[str]) -> Iterator[tuple
         if row["value"] is None:
             continue
         try:
-            yield key, orjson.loads(row["value"])
-        except orjson.JSONDecodeError as error:
-            unreadable.append(f"{kind} record at offset {row['offset']}: {error}")
+            yield key, fields(orjson.loads(row["value"]))
+        except DAMAGED as error:
+            unreadable.append(f"{kind} record at offset {row['offset']}: {why(error)}")
 
 
 def _cells(table: dict[str, Any], facts: Cells) -> Iterator[Cell]:
@@ -230,8 +242,8 @@ def commands(landed: Landed) -> dict[str, dict[str, Any]]:
     for row in _rows(landed, "commands"):
         try:
             record = orjson.loads(row["value"] or b"null")
-        except orjson.JSONDecodeError:
+            number(record.get("eid", 0))
+            records[text(record["id"])] = {**record, "what": text(record["what"])}
+        except DAMAGED:
             continue
-        if isinstance(record, dict) and "id" in record:
-            records[record["id"]] = record
     return records

@@ -4,6 +4,7 @@ Classes A9 and A10. Source: docs/records.md "Group offset".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from reconciliation.model.ranges import GroupPosition
 
 _NUMBERS = {"realmgate1": 1, "realmgate2": 2}
 """How many numbers the metadata has between its version and its checksum."""
+_DIGITS = re.compile("[0-9]{1,19}")
 _SLACK = 2
 """Offsets that a log skips behind a record."""
 
@@ -36,7 +38,7 @@ class Projection:
 def projection_of(offset: int, metadata: str) -> Projection:
     version, *fields = metadata.rstrip("\0").split(";")
     count = _NUMBERS.get(version)
-    if count is None or len(fields) != count + 1 or not all(field.isdigit() for field in fields[:-1]):
+    if count is None or len(fields) != count + 1 or not all(_DIGITS.fullmatch(field) for field in fields[:-1]):
         return Projection(offset, None, None, False)
     numbers = [int(field) for field in fields[:-1]]
     checksum = crc32(";".join(map(str, (offset, *numbers))).encode())

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from reconciliation.model.fields import DAMAGED, why
 from reconciliation.model.realm_nodes import Metadata, Node
 
 TEMPORARY = "temporary:"
@@ -42,8 +43,8 @@ class KnownNodes:
                 record = self.metadata.take(offset, key, value)
                 if record is not None and key is not None:
                     self._mark(orjson.loads(key)[0], record)
-            except (orjson.JSONDecodeError, LookupError, TypeError, ValueError) as error:
-                self.unreadable.append(f"realm record at offset {offset}: {error}")
+            except DAMAGED as error:
+                self.unreadable.append(f"realm record at offset {offset}: {why(error)}")
 
     @property
     def nodes(self) -> list[Node]:

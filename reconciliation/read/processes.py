@@ -24,6 +24,8 @@ def has_ended(process: Mapping[str, Any]) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
+    except OverflowError:
+        return False  # no number of a process
     except PermissionError:
         pass  # another user's, and alive
     try:

@@ -12,6 +12,8 @@ from typing import Any
 
 import orjson
 
+from reconciliation.model.fields import DAMAGED, field, number, rows, text, text_or_none, why
+
 VERSIONS = (1, 2)
 Place = tuple[int, str]
 """Store, durable."""
@@ -29,19 +31,44 @@ class Snapshot:
 def newest(records: Iterable[tuple[bytes, dict[str, Any]]], unreadable: list[str]) -> dict[Place, Snapshot]:
     """`records`: the kept ones, key and value, in the order of their offsets. Adds what it cannot read to
     `unreadable`."""
-    sets: dict[Place, dict[object, dict[int, dict[str, Any]]]] = {}
+    sets: dict[Place, dict[str | None, dict[int, _Part]]] = {}
     for key, record in records:
         if record.get("v") not in VERSIONS:
             unreadable.append(f"state: version {record.get('v')} is of a later release")
             continue
-        store, durable, *_ = orjson.loads(key)
-        sets.setdefault((store, durable), {}).setdefault(record.get("set"), {})[record.get("part", 0)] = record
+        try:
+            place, part = _place_of(key), _Part.of(record)
+            sets.setdefault(place, {}).setdefault(text_or_none(record.get("set")), {})[part.number] = part
+        except DAMAGED as error:
+            unreadable.append(f"state record of {key.decode(errors='replace')}: {why(error)}")
     snapshots: dict[Place, Snapshot] = {}
     for place, of_durable in sets.items():
         for parts in of_durable.values():
             head = next(iter(parts.values()))
-            whole = len(parts) == head.get("parts", 1)
-            if whole and (place not in snapshots or head["journal"] >= snapshots[place].journal):
-                acked = [(first, last) for at in sorted(parts) for first, last in parts[at]["acked"]]
-                snapshots[place] = Snapshot(head["low"], tuple(acked), head["journal"])
+            whole = len(parts) == head.parts
+            if whole and (place not in snapshots or head.journal >= snapshots[place].journal):
+                acked = [span for at in sorted(parts) for span in parts[at].acked]
+                snapshots[place] = Snapshot(head.low, tuple(acked), head.journal)
     return snapshots
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One record of a set of `parts`."""
+
+    number: int
+    parts: int
+    low: int
+    acked: tuple[tuple[int, int], ...]
+    journal: int
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> _Part:
+        acked = tuple((number(first), number(last)) for first, last in rows(field(record, "acked")))
+        part, parts = number(record.get("part", 0)), number(record.get("parts", 1))
+        return cls(part, parts, number(field(record, "low")), acked, number(field(record, "journal")))
+
+
+def _place_of(key: bytes) -> Place:
+    store, durable, *_ = orjson.loads(key)
+    return number(store), text(durable)

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from math import prod
 from typing import Any
 
+from reconciliation.model.fields import field, fields, number, rows, text, text_or_none
 from reconciliation.model.tally import Tally
 
 
@@ -21,6 +22,33 @@ def digest_of(document: Mapping[str, Any]) -> str:
     content = {key: value for key, value in document.items() if key not in ("digest", "stored_us")}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def check_tables(document: Mapping[str, Any]) -> None:
+    """Has it the shape of expanded tables, or of reasons for some? Raises what `model.fields` names."""
+    text(field(document, "digest"))
+    if document.get("stored_us") is not None:
+        number(document["stored_us"])
+    for table in fields(field(document, "tables")).values():
+        for values in fields(field(table, "axes")).values():
+            if not [text(value) for value in rows(values)]:
+                raise ValueError("an axis has no values")
+        for rule in fields(field(table, "rules")).values():
+            _check_rule(fields(rule))
+        for rule in rows(field(table, "cells")):
+            text_or_none(rule)
+    classify = document.get("classify")
+    for naming in fields(field(classify, "rules")).values() if classify is not None else ():
+        text(field(naming, "node_class"))
+        for pattern in [*rows(field(naming, "names")), *rows(field(naming, "unless"))]:
+            text(pattern)
+
+
+def _check_rule(then: Mapping[str, Any]) -> None:
+    for name in ("native", "in_flight", "outcome", "condition", "class"):
+        text_or_none(then.get(name))
+    if then.get("failed") not in (None, False, True):
+        raise TypeError(f"failed is {then['failed']!r}")
 
 
 def digest_findings(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

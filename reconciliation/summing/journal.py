@@ -12,6 +12,7 @@ import numpy as np
 from reconciliation.model.acts import ACTS, ASKED, DEAD_LETTER, ENDS, PLACED, STRETCH, WAYS
 from reconciliation.model.ranges import EID_BITS, SEQ_BITS
 from reconciliation.model.runs import RECORDED
+from reconciliation.model.schemas import JOURNAL_PARTS
 from reconciliation.summing import shapes
 from reconciliation.summing.hashing import Column, hashed
 from reconciliation.summing.numbered import Numbered
@@ -50,6 +51,7 @@ class JournalSums:
             run, at = self._runs.add(offset, record)
             noted: list[int] = []
             for entry in shapes.rows_of(record.get("entries")):
+                shapes.check_there(entry, JOURNAL_PARTS)
                 ranges = _ranges(entry)
                 if entry.get("operation") == RECORDED:
                     noted += [last for _, last, *_ in ranges]

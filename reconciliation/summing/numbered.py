@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from reconciliation.model.runs import RUN
 from reconciliation.summing import shapes
 from reconciliation.summing.shapes import BIGINT, NotPlainError
 from reconciliation.summing.totals import most
 
+_NAME = re.compile(RUN)
 _Start = tuple[int, int, int | None] | None
 """Number and offset of a record, and its `next`."""
 
@@ -49,7 +52,8 @@ class Numbered:
             raise NotPlainError
         run = self._runs.get(name)
         if run is None:
-            shapes.texts_or_none((name,))
+            if _NAME.fullmatch(name) is None:
+                raise NotPlainError
             run = self._runs[name] = _Run(offset, at)
         run.see(offset, at)
         run.numbers.append(number)
@@ -62,6 +66,8 @@ class Numbered:
         low, closed = record.get("low"), record.get("closed")
         shapes.numbers_or_none((low, following), BIGINT)
         shapes.numbers_or_none((closed,))
+        if low is None:
+            raise NotPlainError
         if type(digest) is not str:
             raise NotPlainError
         if digest not in run.digests:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from reconciliation.model.ranges import EID_BITS, EID_SIZE, SEQ_BITS, SEQ_SIZE
+from reconciliation.model.schemas import OUTCOME_PARTS
 from reconciliation.model.tally import KEYS
 from reconciliation.model.window import BEGINNING, END
 from reconciliation.summing import shapes
@@ -58,8 +59,7 @@ class OutcomeSums:
         batch.sum_into(self._claims, self._published, self._edges)
 
     def _group(self, batch: _Batch, offset: int, run: str, at: int, digest: str, group: Any) -> None:
-        if type(group) is not dict:
-            raise NotPlainError
+        shapes.check_there(group, OUTCOME_PARTS)
         seqs, eids = shapes.rows_of(group.get("seq")), shapes.rows_of(group.get("eid"))
         if len(seqs) != len(eids):
             raise NotPlainError

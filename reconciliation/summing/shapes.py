@@ -51,6 +51,12 @@ def _check_levels(record: dict[str, Any]) -> None:
     raise NotPlainError
 
 
+def check_there(part: Any, names: Iterable[str]) -> None:
+    """What every part of a record has."""
+    if type(part) is not dict or None in [part.get(name) for name in names]:
+        raise NotPlainError
+
+
 def number(value: Any) -> int:
     """Of 64 bits."""
     if type(value) is not int or not -BIGINT <= value < BIGINT:

@@ -1,23 +1,46 @@
 """Landed records to typed rows: outcome records, journal records, events.
 
-A record that is no JSON of its shape keeps null for `run`; an event whose key is not a gateway's has null for `run`.
+A record that is no JSON of its shape, or lacks what every record has, has null in every column; an event whose key is
+not a gateway's has null for `run`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconciliation.model import schemas
 from reconciliation.model.acts import ACTS, ASKED, ENDS, PLACED, STRETCH
-from reconciliation.model.runs import RECORDED
+from reconciliation.model.runs import RECORDED, RUN
 from reconciliation.model.schemas import COPY_KEY, GATEWAY_KEY, JOURNAL, OUTCOMES
 
 
 def outcome_records(records: DataFrame) -> DataFrame:
     """One row per turn: its run, number, marks, and the groups as they are."""
     parsed = records.select("offset", F.from_json(F.col("value").cast("string"), OUTCOMES).alias("record"))
-    return parsed.select("offset", "record.run", "record.n", "record.at", "record.low", "record.next",
-                         "record.digest", "record.profile", "record.closed", "record.groups")  # fmt: skip
+    whole = _whole(schemas.OUTCOME_FIELDS, "groups", schemas.OUTCOME_PARTS)
+    columns = ("run", "n", "at", "low", "next", "digest", "profile", "closed", "groups")
+    return _of_whole(parsed.withColumn("whole", whole), columns)
+
+
+def _whole(names: Iterable[str], of_parts: str, parts: Iterable[str]) -> Column:
+    """Has a record all that every record has, and each of its parts, and does it name a run as runs are named?"""
+    there = [F.col(f"record.{name}").isNotNull() for name in names]
+
+    def lacks(part: Column) -> Column:
+        return reduce(Column.__or__, (part[name].isNull() for name in parts))
+
+    return reduce(Column.__and__, [F.col("record.run").rlike(rf"\A{RUN}\z"), *there]) & ~F.exists(
+        F.col(f"record.{of_parts}"), lacks
+    )
+
+
+def _of_whole(parsed: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """What a record says that lacks something is of no run: nothing of it is read."""
+    return parsed.select("offset", *(F.when(F.col("whole"), F.col(f"record.{name}")).alias(name) for name in columns))
 
 
 def outcome_groups(records: DataFrame) -> DataFrame:
@@ -37,7 +60,8 @@ def journal_records(records: DataFrame) -> DataFrame:
     """One row per native transaction, with its entries as they are. A mark (a tombstone) is no record."""
     written = records.where(F.col("value").isNotNull())
     parsed = written.select("offset", F.from_json(F.col("value").cast("string"), JOURNAL).alias("record"))
-    return parsed.select("offset", "record.run", "record.n", "record.at", "record.entries")
+    whole = _whole(schemas.JOURNAL_FIELDS, "entries", schemas.JOURNAL_PARTS)
+    return _of_whole(parsed.withColumn("whole", whole), ("run", "n", "at", "entries"))
 
 
 def settlements(records: DataFrame) -> DataFrame:

@@ -231,7 +231,7 @@ ODD_JOURNAL: Odd = {
 PLAIN = {
     "a number twice", "a large field", "one time", "a group twice", "an older release", "node is called true",
     "no node, store or link", "seqs that fall", "eids that fall", "no seqs", "no seqs, then some", "for no delivery",
-    "kept elsewhere", "an unknown operation", "no operation", "returned", "returned for no delivery", "behind a gap",
+    "kept elsewhere", "an unknown operation", "returned", "returned for no delivery", "behind a gap",
     "returned behind a gap", "given up", "given up and kept",
 }  # fmt: skip
 """What columns sum all the same."""

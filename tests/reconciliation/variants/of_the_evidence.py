@@ -93,6 +93,31 @@ def an_outcome_record_that_is_no_json(shared: SharedRealm, name: str) -> Expecte
     return Expected({"Q1": [""]}, "1 outcomes records cannot be read")
 
 
+def a_journal_record_of_what_is_no_run(shared: SharedRealm, name: str) -> Expected:
+    """One octet of its run is another one. It is JSON still."""
+    record = {"v": 1, "run": "19aa5b3c1g0-9c2e", "n": 1, "at": 1, "entries": []}
+    shared.world.commit(shared.run.name, record)
+    return Expected({"Q1": [""]}, "1 journal records cannot be read")
+
+
+def a_snapshot_without_its_place(shared: SharedRealm, name: str) -> Expected:
+    value = {"v": 1, "node": "n", "durable": "d", "store": 7, "jousnal": 1, "low": 1, "acked": [], "failed": []}
+    shared.put("state", b'[7,"d"]', value)
+    return Expected({"Q1": [""]}, 'state record of [7,"d"]: it has no journal')
+
+
+def a_snapshot_of_no_durable(shared: SharedRealm, name: str) -> Expected:
+    value = {"v": 1, "node": "n", "durable": "d", "store": 7, "journal": 1, "low": 1, "acked": [], "failed": []}
+    shared.put("state", b'[7,"e]', value)
+    return Expected({"Q1": [""]}, 'state record of [7,"e]: ')
+
+
+def tables_without_a_digest(shared: SharedRealm, name: str) -> Expected:
+    document = {"digesu" if key == "digest" else key: value for key, value in TABLES.expanded().items()}
+    shared.put("tables", b"one more", document)
+    return Expected({"Q1": [""]}, "tables record of one more: it has no digest")
+
+
 def metadata_that_is_no_json(shared: SharedRealm, name: str) -> Expected:
     shared.put("realm", b'["node","not-json"]', b"nor this")
     return Expected({"Q1": [""]}, "realm record at offset")
@@ -116,6 +141,10 @@ VARIANTS = [
     Variant("ends-of-a-run-that-is-unknown", ends_of_a_run_that_is_unknown),
     Variant("a-cell-without-a-rule", a_cell_without_a_rule),
     Variant("an-outcome-record-that-is-no-json", an_outcome_record_that_is_no_json),
+    Variant("a-journal-record-of-what-is-no-run", a_journal_record_of_what_is_no_run),
+    Variant("a-snapshot-without-its-place", a_snapshot_without_its_place),
+    Variant("a-snapshot-of-no-durable", a_snapshot_of_no_durable),
+    Variant("tables-without-a-digest", tables_without_a_digest),
     Variant("metadata-that-is-no-json", metadata_that_is_no_json),
     Variant("tables-under-the-digest-of-others", tables_under_the_digest_of_others),
 ]
