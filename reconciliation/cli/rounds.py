@@ -1,9 +1,9 @@
 """`reconcile --every SECONDS`: one reconciliation after another, each from the state that the one before has left.
 
-All in one session of Spark, which takes longer to start than a small round takes. A round that cannot run is said and
-counted, and the next one begins when it is due; what it has not read the next one reads. SIGTERM or SIGINT ends the
-round under way: its state was not kept, so the next process reads it again. Errors: `SettingsError` of the first round,
-and what ends Spark.
+All in one session of Spark, which takes longer to start than a small round takes. A round that cannot run, for whatever
+reason, is said and counted, and the next one begins when it is due; what it has not read the next one reads. SIGTERM or
+SIGINT ends the round under way: its state was not kept, so the next process reads it again. Errors: `SettingsError` of
+the first round, and what ends Spark.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,9 +30,17 @@ from reconciliation.report import latest, summary
 from reconciliation.report.latest import Failed, Latest
 from reconciliation.report.result import Result
 
+_FORESEEN = (SettingsError, SourceError, SetupError, OSError, PySparkException, Py4JError)
+
 
 class Stopped(BaseException):
     """A signal has asked for the end."""
+
+
+def _why(error: Exception) -> str:
+    """In a line."""
+    first = next(iter(str(error).strip().splitlines()), "")
+    return first if first and isinstance(error, _FORESEEN) else f"{type(error).__name__}: {first}".removesuffix(": ")
 
 
 class Rounds:
@@ -80,15 +89,14 @@ class Rounds:
             extent = landing.extent_of(self._task.realm)
             with Progress(SparkWork(self._task.session), "reconcile", self._task.steps, steps_said=False) as progress:
                 result = judged(self._task, extent, self._earlier(), now_us, progress)
-        except (SettingsError, SourceError, SetupError, OSError, PySparkException, Py4JError) as error:
+            self._ended(result, time.monotonic() - began_s)
+        except Exception as error:  # any: what a damaged record raises is not foreseen, and later rounds may do better
             if self._stopping:
                 raise Stopped from error  # what breaks off may break something else
             if isinstance(error, SettingsError) and self._count == 1:
                 raise
             self._check_spark(error)
             self._failed(error, now_us)
-        else:
-            self._ended(result, time.monotonic() - began_s)
         self._task.session.catalog.clearCache()  # what a round has kept in memory is of no use to the next one
 
     def _check_spark(self, error: Exception) -> None:
@@ -105,8 +113,9 @@ class Rounds:
             self._say(summary.news(result))
 
     def _failed(self, error: Exception, now_us: int) -> None:
-        why = str(error).strip().splitlines()[0]
-        before = self._latest.failed
+        if not isinstance(error, _FORESEEN):
+            traceback.print_exception(error)  # ours to mend
+        before, why = self._latest.failed, _why(error)
         failed = Failed(1, now_us, why) if before is None else Failed(before.rounds + 1, before.since_us, why)
         self._say(f"{readable(now_us)}  round {self._count} could not run, {failed.rounds} in a row: {why}\n")
         self._set(replace(self._latest, failed=failed))

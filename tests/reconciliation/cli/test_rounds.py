@@ -102,6 +102,41 @@ def test_each_round_says_what_is_now(session: SparkSession, tmp_path: Path) -> N
     assert not session.sparkContext._jsc.getPersistentRDDs(), "what a round keeps in memory is forgotten"
 
 
+def test_a_round_that_fails_as_no_one_foresaw_is_a_failed_round(
+    session: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is ours to mend, so its traceback is written. The next round goes on."""
+    days = Days(tmp_path, None, session)
+    days.add(1)
+
+    def damaged() -> Earlier:
+        raise KeyError("run")
+
+    def without_words() -> Earlier:
+        raise AssertionError
+
+    def begin() -> None:
+        assert "failed" not in played.verdict
+        played.earlier = damaged
+
+    def failed() -> None:
+        assert (played.verdict["verdict"], played.verdict["failed"]["rounds"]) == ("clean", 1)
+        assert played.verdict["failed"]["why"] == "KeyError: 'run'"
+        assert [*played.metric("realmgate_verdict_failed_rounds").values()] == [1]
+        assert "round 2 could not run, 1 in a row: KeyError: 'run'" in played.said[-1]
+        assert re.search(r"Traceback.*in damaged.*KeyError: 'run'", capsys.readouterr().err, re.DOTALL)
+        played.earlier = without_words
+
+    def failed_again() -> None:
+        assert (played.verdict["failed"]["rounds"], played.verdict["failed"]["why"]) == (2, "AssertionError")
+        played.earlier = Earlier
+
+    played = Played(session, days, tmp_path / "out", [begin, failed, failed_again])
+    with pytest.raises(Stopped):
+        played.rounds.go_on()
+    assert "failed" not in played.verdict and "round 4" in played.said[-1]
+
+
 def test_settings_that_make_no_sense_end_the_first_round(session: SparkSession, tmp_path: Path) -> None:
     days = Days(tmp_path, None, session)
     days.add(1)
