@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reconciliation.jobs.evidence import Fates, ends_of
+from reconciliation.jobs.evidence import ALL, Fates, ends_of
 from reconciliation.jobs.kept_sums import Kept
 from reconciliation.model import run_sums, schemas
 from reconciliation.model.acts import Act
@@ -67,7 +67,8 @@ class BySums:
             raise RowsNeededError("records are missing")
         return []
 
-    def acts(self) -> list[Act]:
+    def acts(self, window: Window = ALL) -> list[Act]:
+        assert window == ALL, "sums tell of all the time (`check`)"
         return [Act.of(row) for row in added.acts(self._sums).collect()] if "acts" in self._names else []
 
     def mentions(self, begun: DataFrame | None) -> list[Mention]:

@@ -16,7 +16,9 @@ from reconciliation.read.landing import Landed
 from reconciliation.read.standing import Mention
 from reconciliation.transforms import blocks, copies, decode, durables, frames, tallies
 from reconciliation.transforms import runs as run_transforms
+from reconciliation.transforms.finding_rows import inside
 
+ALL = Window()
 Fates = Mapping[tuple[int, str | None], Mapping[str, int]]
 """By (store, durable or None): fate -> events."""
 
@@ -35,7 +37,8 @@ class Evidence(Protocol):
 
     def holes(self, numberings: Iterable[Numbering], since: int | None) -> list[dict[str, Any]]: ...
 
-    def acts(self) -> list[Act]: ...
+    def acts(self, window: Window = ALL) -> list[Act]:
+        """Of what the journal says inside the window: a sum has no time of its own."""
 
     def mentions(self, begun: DataFrame | None) -> list[Mention]: ...
 
@@ -102,8 +105,10 @@ class ByRows:
                 ]
         return holes
 
-    def acts(self) -> list[Act]:
-        return [Act.of(row) for row in decode.acts(self._records.journal).collect()]
+    def acts(self, window: Window = ALL) -> list[Act]:
+        journal = self._records.journal
+        those = journal if window == ALL else journal.where(inside("at", window.since, window.until))
+        return [Act.of(row) for row in decode.acts(those).collect()]
 
     def mentions(self, begun: DataFrame | None) -> list[Mention]:
         return [Mention(**row.asDict()) for row in decode.mentions(self._records.journal, begun).collect()]

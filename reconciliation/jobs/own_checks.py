@@ -16,6 +16,7 @@ from reconciliation.model import schemas
 from reconciliation.model.acts import Act, laid_to_commands, places, without_command, without_delivery, without_room
 from reconciliation.model.ranges import Extent
 from reconciliation.model.runs import Numbering, q1
+from reconciliation.model.window import Window
 from reconciliation.model.withdrawn import Withdrawn
 from reconciliation.read import catalog as realm_catalog
 from reconciliation.read.catalog import Catalog
@@ -31,21 +32,23 @@ def small_findings(
     landed: Landed,
     prefix: str,
     acts: list[Act],
+    in_window: list[Act],
     commanded: Withdrawn,
     counts: Fates,
     copied: Mapping[int, int],
     numberings: Iterable[Numbering],
 ) -> list[dict[str, Any]]:
-    """What is found on the driver. `copied`: by store, the copies that it holds."""
+    """What is found on the driver. `copied`: by store, the copies that it holds. `in_window`: acts of the time that is
+    asked for; only these are named."""
     extent = landed.extent
     return [
         *catalog.changed_tables,
         *store_findings(catalog, extent),
         *_positions(catalog, extent, prefix, commanded),
         *_capacities(catalog, counts, copied),
-        *without_delivery(acts),
-        *without_room(acts, _limited(catalog)),
-        *_uncommanded(landed, prefix, acts, numberings),
+        *without_delivery(in_window),
+        *without_room(in_window, _limited(catalog)),
+        *_uncommanded(landed, prefix, acts, in_window, numberings),
     ]
 
 
@@ -92,7 +95,9 @@ def _capacities(catalog: Catalog, counts: Fates, copied: Mapping[int, int]) -> l
     return faults
 
 
-def _uncommanded(landed: Landed, prefix: str, acts: list[Act], numberings: Iterable[Numbering]) -> list[dict[str, Any]]:
+def _uncommanded(
+    landed: Landed, prefix: str, acts: list[Act], in_window: list[Act], numberings: Iterable[Numbering]
+) -> list[dict[str, Any]]:
     """Only since a release writes: earlier ones did not record all commands, and wrote no notes into the journal."""
     since = _noted_since(numberings)
     topic, extent = f"{prefix}.commands", landed.extent
@@ -102,7 +107,8 @@ def _uncommanded(landed: Landed, prefix: str, acts: list[Act], numberings: Itera
     if laid and extent.range_of(topic) is None:
         text = f"{topic} is gone, though the journal names commands: restore it from a backup"
         return [q1(None, len({row.cause for row in laid}), None, text)]
-    return without_command(laid, realm_catalog.commands(landed)) if laid else []
+    named = laid_to_commands(in_window, since)
+    return without_command(named, realm_catalog.commands(landed)) if named else []
 
 
 def _noted_since(numberings: Iterable[Numbering]) -> int | None:
@@ -147,7 +153,7 @@ def letters_due(catalog: Catalog, counts: Fates, numberings: Iterable[Numbering]
 
 def row_findings(
     spark: SparkSession, accounts: Accounts, tables: Small, catalog: Catalog, acts: list[Act], folded: DataFrame,
-    counts: Fates,
+    counts: Fates, window: Window,
 ) -> list[DataFrame]:  # fmt: skip
     """What Spark finds; empty when it is known already that there is nothing to look at."""
     parts = []
@@ -180,7 +186,7 @@ def row_findings(
         keys = local_table(spark, sorted(unselected), schemas.OF_DURABLES)
         parts.append(own_acts.filtered(accounts.terminals, accounts.events, keys))
     if accounts.has_outcomes:
-        parts.append(send_order.regressions(accounts.groups))
+        parts.append(send_order.regressions(accounts.groups, window.since, window.until))
     return parts
 
 

@@ -165,10 +165,13 @@ def _answered(case: Case, evidence: Evidence, ask: Ask) -> Judgement:
     evidence.check(counts)
     trimmed = _trimmed(evidence, ended, tables, catalog)
     copied, unlike = own_checks.copies_compared(evidence.copies(accounts, nodes), catalog, extent, prefix, stores)
-    findings += own_checks.small_findings(catalog, landed, prefix, acts, commanded, counts, copied, numberings)
+    in_window = acts if case.window == Window() else evidence.acts(case.window)
+    findings += own_checks.small_findings(
+        catalog, landed, prefix, acts, in_window, commanded, counts, copied, numberings
+    )
     tell("naming what does not agree")
     parts = _findings(named, ended, tables, bool(trimmed))
-    parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, ended.folded, counts)
+    parts += own_checks.row_findings(spark, accounts, tables, catalog, acts, ended.folded, counts, case.window)
     if unlike:
         parts.append(evidence.differing_copies(accounts, frames.local_table(spark, unlike, schemas.COPIED_TO)))
     due = own_checks.letters_due(catalog, counts, numberings)

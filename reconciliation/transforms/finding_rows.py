@@ -11,6 +11,11 @@ from pyspark.sql import functions as F
 from reconciliation.model.schemas import FINDING
 
 
+def inside(at: str, since: int, until: int) -> Column:
+    """As `model.window.Window.holds` has it: what has no time is never left out."""
+    return F.coalesce((F.col(at) >= since) & (F.col(at) < until), F.lit(True))
+
+
 def findings(
     rows: DataFrame, code: str, detail: Column, also: Sequence[str] = (), **columns: Column | str
 ) -> DataFrame:

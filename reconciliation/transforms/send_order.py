@@ -10,14 +10,14 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from reconciliation.transforms.finding_rows import findings
+from reconciliation.transforms.finding_rows import findings, inside
 
 LINK = ("run", "link", "store")
 
 
-def regressions(groups: DataFrame) -> DataFrame:
-    """One finding for each link and store: how many deliveries of it stand behind a later one, and the first of those.
-    `groups` have `transacted`."""
+def regressions(groups: DataFrame, since: int, until: int) -> DataFrame:
+    """One finding for each link and store: how many deliveries of it stand behind a later one, and the first of those,
+    of those that were answered from `since` to `until` (microseconds since 1970). `groups` have `transacted`."""
     stored = groups.where((F.col("direction") == "publish") & (F.col("answer") == "stored"))
     sent = stored.where((F.coalesce("transacted", F.lit(0)) == 0) & (F.size("seq") > 0))
     suspects = F.broadcast(_suspects(sent))
@@ -31,7 +31,7 @@ def regressions(groups: DataFrame) -> DataFrame:
     twice = F.max("times").over(Window.partitionBy(*LINK))
     times = F.count("*").over(Window.partitionBy("store", "eid"))
     ordered = rows.withColumn("passed", behind).withColumn("times", times).withColumn("times", twice)
-    wrong = ordered.where((F.col("eid") < F.col("passed")) & (F.col("times") == 1))
+    wrong = ordered.where((F.col("eid") < F.col("passed")) & (F.col("times") == 1) & inside("at", since, until))
     first = F.struct("place", "eid", "passed", "node", "name", "container", "at", "rule")
     by_link = wrong.groupBy(*LINK).agg(F.count("*").alias("count"), F.min(first).alias("of"))
     detail = F.concat(
