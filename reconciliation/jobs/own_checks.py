@@ -45,7 +45,7 @@ def small_findings(
         *catalog.changed_tables,
         *store_findings(catalog, extent),
         *_positions(catalog, extent, prefix, commanded),
-        *_capacities(catalog, counts, copied),
+        *_capacities(catalog, counts, copied, commanded),
         *without_delivery(in_window),
         *without_room(in_window, _limited(catalog)),
         *_uncommanded(landed, prefix, acts, in_window, numberings),
@@ -77,13 +77,19 @@ def _limited(catalog: Catalog) -> dict[int, bool]:
     }
 
 
-def _capacities(catalog: Catalog, counts: Fates, copied: Mapping[int, int]) -> list[dict[str, Any]]:
-    """S4 for queues that honour their capacity and hold more messages. Copies are made whether there is room or not: a
-    node that has some is not judged."""
+def _capacities(
+    catalog: Catalog, counts: Fates, copied: Mapping[int, int], commanded: Withdrawn
+) -> list[dict[str, Any]]:
+    """S4 for queues that honour their capacity and hold more messages. Copies are made, and a seek or a shorter store
+    gives back what had ended, whether there is room or not: a node of which that is known is not judged."""
     faults, held, stores = [], dict[str, int](), dict[str, int]()
+    given_back = {
+        catalog.nodes[store].name for store, _ in {*commanded.seeks, *commanded.cuts} if store in catalog.nodes
+    }
+    unsure = catalog.known.changed | given_back
     for store, node in catalog.nodes.items():
         limited = node.kind == "queue" and node.properties.honour_capacity and node.properties.capacity_events
-        if limited and node.name not in catalog.known.changed and not copied.get(store):
+        if limited and node.name not in unsure and not copied.get(store):
             fates = counts.get((store, "queue"), {})
             held[node.name] = held.get(node.name, 0) + fates.get("available", 0)
             stores.setdefault(node.name, store)

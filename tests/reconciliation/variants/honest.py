@@ -47,10 +47,22 @@ def honest_few(shared: SharedRealm) -> None:
     news = world.channel("honest-news")
     run.settle(news, run.publish(news, 2), "released", journal=False)  # without a durable: in no journal
     shared.at_end.append(lambda: world.project(orders, None, sent[0].eid))
+    _full_and_sought(shared)
     _made_again(shared)
     _made_again_for_others(shared)
     _gone_twice(shared)
     _sought_and_gone(shared)
+
+
+def _full_and_sought(shared: SharedRealm) -> None:
+    """A command gives back what a queue of two messages had ended: it holds four."""
+    world, run = shared.world, shared.run
+    full = world.queue("honest-full", Properties(capacity_events=2, honour_capacity=True))
+    sent = run.publish(full, 2)
+    run.settle(full, sent, "accepted")
+    run.publish(full, 2)
+    world.command("d6", "seek", full)
+    run.note(full, "queue", "seek", sent[0].eid, sent[0].eid, "command d6")
 
 
 def _made_again(shared: SharedRealm) -> None:
