@@ -2,7 +2,8 @@
 More than `MOST` of these become a sum of digests: so the memory of one finding has a bound, whatever its messages are.
 
 As text it is a list of parts: `17-20` and `33` are EIDs; `RUN:SEQ` a delivery; `TEXT x3` stands for three messages of
-which no more is known. What is too scattered for a list is one part, `digest HEX`: that can only be the same, or not.
+which no more is known. A word of one message that ends so itself has ` x1` behind it. What is too scattered for a list
+is one part, `digest HEX`: that can only be the same, or not.
 """
 
 from __future__ import annotations
@@ -125,7 +126,9 @@ class Members:
 
     def _words(self) -> Iterator[str]:
         yield from (str(first) if first == last else f"{first}-{last}" for first, last in self.eids)
-        yield from (word if count == 1 else f"{word} x{count}" for word, count in sorted(self.others.items()))
+        for word, count in sorted(self.others.items()):
+            is_plain = count == 1 and not _TIMES.fullmatch(word) and not _RANGE.fullmatch(word)
+            yield word if is_plain else f"{word} x{count}"
 
 
 def _minus(ranges: Iterable[tuple[int, int]], others: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

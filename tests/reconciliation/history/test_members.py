@@ -33,6 +33,20 @@ def test_what_is_missing_and_named_by_words_alone() -> None:
     assert cause.members.parts() == [f"{detail} x2"]
 
 
+@pytest.mark.parametrize(
+    "words", [["a x3"], ["a x3", "a x3"], ["a x3", "a", "a", "a"], ["a x1"], ["17"], ["17-19", "x x2 x3"]]
+)
+def test_a_word_that_ends_as_a_number_of_times(words: list[str]) -> None:
+    """A publisher may choose such a message-id: the finding is kept, read again, and acknowledged."""
+    rows = [row("C1", eid=None, store=None, detail=word) for word in words]
+    of_rows = Members()
+    for entry in rows:
+        of_rows.add(entry, in_words=False)
+    of_rows.settle()
+    assert of_rows.count == len(words)
+    assert Members.of(of_rows.parts(), len(words)) == of_rows
+
+
 @pytest.mark.parametrize("eids", [(), (5,), (1, 2, 3, 9), (0, 4, 5, 6, 8, 12)])
 def test_parts_are_read_as_they_were(eids: tuple[int, ...]) -> None:
     members = of(*eids)
