@@ -23,9 +23,9 @@ from gateway.config.addresses import Address
 from gateway.config.limits import RELAY_ADDRESSES
 from gateway.config.node_names import may_be_created_on_attach
 from gateway.evidence.outcome_key import LinkIdentity
+from gateway.links.batches import PublishedBatch
 from gateway.links.credit import CreditAccount
 from gateway.links.link_identity import link_identity
-from gateway.links.published_batch import PublishedBatch
 from gateway.links.publishing import PublishingLink
 from gateway.links.without_credit import WithoutCredit
 from gateway.transactions.open_transactions import TransactingPeer

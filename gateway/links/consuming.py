@@ -14,9 +14,9 @@ from gateway.amqp.link_ends import Outgoing
 from gateway.amqp.link_owner import DispositionRun, LinkOwner
 from gateway.evidence.notices import key_of, peer_of
 from gateway.evidence.outcome_key import TOO_LARGE, TOO_LARGE_FAULT, LinkIdentity
+from gateway.links.batches import SettledBatch
 from gateway.links.event_to_message import marked
 from gateway.links.peer import Peer
-from gateway.links.settled_batch import SettledBatch
 from gateway.links.store_outcomes import of_each_store
 from gateway.links.without_credit import WithoutCredit
 from gateway.terminus.termini import Terminus

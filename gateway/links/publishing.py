@@ -17,10 +17,10 @@ from gateway.amqp.incoming_link import Incoming
 from gateway.amqp.link_owner import LinkOwner, TransferRun
 from gateway.evidence.outcome_key import LinkIdentity
 from gateway.evidence.outcomes import Unstored
+from gateway.links.batches import PublishedBatch
 from gateway.links.credit import CreditAccount
 from gateway.links.partitioner import Part, Partitioner
 from gateway.links.peer import Peer
-from gateway.links.published_batch import PublishedBatch
 from gateway.links.sent_messages import KEPT_BYTES, SentEvents, SentMessages
 from gateway.links.store_outcomes import of_each_store
 from gateway.links.without_credit import WithoutCredit

@@ -4,7 +4,7 @@ peers, make the gateway hold too much (`gateway.quotas.held_bytes`).
 
 Its links that have something to send wait here, and are looked at again when something has moved: the peer sent
 something, this turn's octets were written, the socket has room again. The same wakes those that wait for the window of
-their session (`gateway.links.window_line`).
+their session (`gateway.quotas.window_line`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sized
 from typing import Protocol
 
 from gateway.amqp.engine import Engine
-from gateway.links.window_line import Windowed, WindowLine
 from gateway.quotas.held_bytes import DELIVERY_BYTES, HeldAccount
+from gateway.quotas.window_line import Windowed, WindowLine
 from native_backend.events.batch import DeliveryBatch
 
 

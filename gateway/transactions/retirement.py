@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.amqp.link_owner import DispositionRun
+from gateway.links.batches import SettledBatch
 from gateway.links.consuming import ConsumingLink, Retire
-from gateway.links.settled_batch import SettledBatch
 from gateway.transactions.open_transactions import OpenTransactions, TransactingPeer
 from gateway.transactions.transaction import Transaction
 from mappings import Decision

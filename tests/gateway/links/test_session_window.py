@@ -153,9 +153,9 @@ def test_P_5_a_session_ends_at_once_though_a_message_is_half_sent(way: str, cred
     peer.say(frames.attach_sender("q", 0), frames.attach_receiver("q", 1, mode=int(settled)))
     assert names(peer.say(frames.flow(1, 1, window=7))) == ["transfer"] * 7
     assert not peer.say(frames.flow(1, credit, window=7))
-    *said, end = peer.say(fault)
+    *before, end = peer.say(fault)
     assert (end.name, end.channel, end.condition) == ("end", 0, condition)
-    assert set(names(said)) <= {"disposition", "detach"}
+    assert set(names(before)) <= {"disposition", "detach"}
     assert not peer.say(frames.session_window(7, 1_000), frames.flow(1, 1, window=1_000)), "it has ended"
     assert "transfer" in names(peer.say(frames.flow(1, 2, channel=1)))
     assert names(peer.say(frames.end(), frames.begin(), frames.attach_receiver("q"))) == ["begin", "attach"]

@@ -1,6 +1,6 @@
-"""A run of messages between their transfer and their outcomes: what the realm is given, and whom it answers.
+"""Runs of deliveries between what their peer sent and what it hears: what the realm is given, and whom it answers.
 
-Seqs, octets. Source: ADR 0087.
+Seqs, EIDs, octets. Source: ADR 0087.
 """
 
 from __future__ import annotations
@@ -11,14 +11,21 @@ from typing import Protocol
 
 from gateway.evidence.outcomes import Unstored
 from mappings import Decision, NodeTables
-from native_backend.nodes.answers import Published
+from native_backend.nodes.answers import Published, Settled
 from native_backend.nodes.node import Node
+from native_backend.state.outcome_detail import OutcomeDetail
 
 
 class Publishing(Protocol):
     """The link that its messages came on."""
 
     def published(self, batch: PublishedBatch, answer: Published) -> None: ...
+
+
+class Consuming(Protocol):
+    """The link that they were given to."""
+
+    def settled(self, batch: SettledBatch, answer: Settled) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -44,3 +51,22 @@ class PublishedBatch:
 
     def answered(self, answer: Published) -> None:
         self.link.published(self, answer)
+
+
+@dataclass(slots=True, eq=False)
+class SettledBatch:
+    """Deliveries of one link that met the same cell."""
+
+    link: Consuming
+    decision: Decision
+    state: str
+    cause: str
+    peer_settled: bool
+    seqs: list[int]
+    eids: list[int]
+    tables: NodeTables  # under which they were stated
+    detail: OutcomeDetail | None = None  # what else their consumer said
+    read_s: float = 0.0  # when they were stated, in monotonic seconds; 0: not by a disposition outside of transactions
+
+    def answered(self, answer: Settled) -> None:
+        self.link.settled(self, answer)

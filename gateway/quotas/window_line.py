@@ -8,16 +8,20 @@ share of the window, however the peer opened it and whichever link its FLOW was 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from gateway.links.shared import Pumped, Shared
+
+class Turns(Protocol):
+    """A gateway. `ready`: what it visits in its next turn."""
+
+    ready: dict[Any, None]
 
 
 class Owner(Protocol):
     """The connection of the links."""
 
     @property
-    def gateway(self) -> Shared: ...
+    def gateway(self) -> Turns: ...
 
 
 class SessionEnd(Protocol):
@@ -33,8 +37,10 @@ class SessionEnd(Protocol):
     def window(self) -> int: ...
 
 
-class Windowed(Pumped, Protocol):
-    """A link that sends within the window of its session."""
+class Windowed(Protocol):
+    """A link that sends within the window of its session. `pump` is True when something went out."""
+
+    def pump(self) -> bool: ...
 
     @property
     def connection(self) -> Owner: ...
