@@ -24,6 +24,7 @@ NOT_SPREAD = {
     "nodes/test_nodes.py::test_a_deleted_node_is_lost_and_a_recreated_one_is_another": "test_partitions.py has it",
     "nodes/test_nodes.py::test_a_node_made_anew_between_two_looks_is_another": "it is about the name of a node",
     "nodes/test_nodes.py::test_a_channel_durable_does_not_outlive_its_node": "it is about the name of a node",
+    "nodes/test_nodes.py::test_nothing_is_kept_of_temporary_nodes_that_have_gone": "a temporary node has one store",
     "nodes/test_nodes.py::test_any_name_is_a_node": "it is about the name of a node",
     "nodes/test_nodes.py::test_names_with_the_same_slug_or_alike_in_kafkas_eyes_are_different_nodes": (
         "it is about the name of a node"

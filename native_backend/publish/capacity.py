@@ -237,7 +237,7 @@ class CountedStore:
     # -- counting what is there
 
     def _look(self) -> None:
-        """Retention takes events, and says so to nobody."""
+        """Retention takes events without a word: no answer of the log says so."""
         context, node = self._context, self.node
         if context.clock.monotonic_s() < self._look_s:
             return

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from native_backend.dispatch.dead_letters import DeadLetterCopy
 from native_backend.log.port import Failure, LogError
 from native_backend.nodes.answers import Commanded
 from native_backend.nodes.commands import Command
@@ -126,15 +125,15 @@ def test_a_durable_is_not_moved_while_its_dead_letters_are_read(start: Start, mo
     consumer = realm.consumer(node, "durable", "d")
     eids = by_store(realm.publish(node, bodies(6 * node.partitions)))
     had = consumer.receive(6 * node.partitions)
-    waiting: list[DeadLetterCopy] = []
-    read = DeadLetterCopy._read
+    waiting: list[tuple[Any, ...]] = []
+    control = realm.workers.control
     with monkeypatch.context() as slow:
-        slow.setattr(DeadLetterCopy, "_read", lambda copy, _: waiting.append(copy))
+        slow.setattr(control, "submit", lambda *job: waiting.append(job))
         owner = consumer.start("dead-letter", tails(eids, 2), reason="rejected")
         consumer.subscription.close()
-        replies = in_each_store(realm, "seek", node, "d")
-    for copy in waiting:
-        read(copy, 0.0)
+    replies = in_each_store(realm, "seek", node, "d")
+    for job in waiting:
+        control.submit(*job)
     assert [(reply.answer, reply.detail[:8]) for reply in replies] == [("in-use", "4 events")] * node.partitions
     assert realm.settled(owner) == "done"
     assert answers(in_each_store(realm, "seek", node, "d")) == {"done"}

@@ -29,7 +29,8 @@ def publisher_of(realm: Realm) -> Publisher:
 def remembered(realm: Realm) -> tuple[int, ...]:
     """Of how many stores and groups something is kept by their names, which nodes take along."""
     ends, groups = realm._context.known, realm._shard._group_offsets
-    return tuple(map(len, (ends._ends, ends._cuts, groups._seen, groups._shown, groups._topics, groups._groups)))
+    kept = len(ends._ends), len(ends._cuts), len(groups._seen), len(groups._shown)
+    return *kept, len(groups._topics), len(groups._groups)
 
 
 def looks_of(realm: Realm) -> MetadataLooks:
