@@ -5,7 +5,7 @@ Their bytes are read again on the worker thread, a piece at a time, so that memo
 rejects at once. A letter is no letter twice: what is rejected at a dead-letter node, or would come back to where it is,
 is discarded, so that nothing goes round for ever.
 
-An event whose letter the log does not take stays where it is, and rests (ADR 0146). Of a piece that is refused for one
+An event whose letter the log does not take stays where it is, and rests (ADR 0144). Of a piece that is refused for one
 of its records, smaller pieces are tried, so that the others become letters.
 
 When an event is given up: tables `settle` and `default`, docs/how-to/dead-letters.md. Records: docs/records.md
