@@ -115,7 +115,7 @@ def test_what_is_taken_out_is_not_recorded(taken: tuple[str, ...]) -> None:
         ("gateway.links.missing:ConsumingLink.pump", ALL, "there is no such function"),
         ("gateway.links.consuming:ConsumingLink", ALL, "is no plain function"),
         ("gateway.links.consuming:ConsumingLink.pump", "self.gone()", "has 0 times"),
-        ("gateway.links.consuming:ConsumingLink.pump", "return False", "has 4 times"),
+        ("gateway.links.consuming:ConsumingLink.pump", "return False", "has 5 times"),
     ],
 )
 def test_what_is_not_there_is_named(where: str, statement: str, words: str) -> None:

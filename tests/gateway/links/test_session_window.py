@@ -59,8 +59,7 @@ def test_P_5_a_session_without_room_for_more_ends_at_once(way: str) -> None:
     assert names(peer.say(frames.end(), frames.begin())) == ["begin"]
 
 
-@pytest.mark.requirement("S-R1")
-def test_S_R1_who_lost_its_right_gets_its_detach_at_once_and_no_event_when_the_window_opens() -> None:
+def test_who_lost_its_right_gets_its_detach_at_once_and_no_event_when_the_window_opens() -> None:
     env = Environment(TABLES)
     env.store("q", 4)
     peer = env.peer("revoked")
@@ -176,8 +175,7 @@ def test_P_5_a_session_ends_at_once_though_a_link_of_it_has_ended_in_the_middle_
     assert not peer.say(frames.session_window(3, 1_000))
 
 
-@pytest.mark.requirement("S-R1")
-def test_S_R1_of_a_message_half_sent_to_who_lost_its_right_nothing_more_goes_out() -> None:
+def test_of_a_message_half_sent_to_who_lost_its_right_nothing_more_goes_out() -> None:
     """It is aborted, for which the session must have room."""
     gateway, realm = queue_of(frames.message(bytes(5_000)))
     peer = small_frames(gateway)

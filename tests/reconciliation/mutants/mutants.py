@@ -144,7 +144,7 @@ MUTANTS: dict[str, Mutant] = {
         frozenset({"A1", "A2"}),
     ),
     "outcomes-not-recorded": Mutant(
-        _RECORDS, '"groups": groups,', '"groups": groups[1:],', frozenset({"C5"}), frozenset({"P3", "A2", "Q1"})
+        _RECORDS, '"groups": groups,', '"groups": groups[1:],', frozenset({"C5"}), frozenset({"P3", "A2", "A6", "Q1"})
     ),
     "outcome-records-skip-a-number": Mutant(
         _RECORDS, "self.records += 1", "self.records += 2", frozenset(), frozenset({"Q1"})

@@ -79,12 +79,12 @@ def test_any_name_of_which_an_octet_is_another_one(tmp_path: Path, reconcile: Re
         _plant_state(world)
 
     result = judged(tmp_path, reconcile, plant)
-    found = details(result)
+    missing = details(result)
     assert result.code == 1
     for words in ("outcomes records cannot be read", "journal records cannot be read", "it has no digest",
                   "it has no journal", "it has no low", "it has no acked", "it has no tables", "it has no run",
                   "it has no store", "it has no start"):  # fmt: skip
-        assert any(words in detail for detail in found), (words, found)
+        assert any(words in detail for detail in missing), (words, missing)
 
 
 def _plant_evidence(world: World) -> None:
@@ -103,7 +103,8 @@ def _plant_evidence(world: World) -> None:
         run = world.run()
         [sent] = run.publish(node, 1)
         run.turn()
-        entry = run._entry(node, "queue", "acknowledge", "disposition", [[sent.eid, sent.eid, 2, sent.eid]])
+        entry: Record = {"node": node.name, "durable": "queue", "store": node.store, "operation": "acknowledge",
+                         "failed": 0, "cause": "disposition", "runs": [[sent.eid, sent.eid, 2, sent.eid]]}  # fmt: skip
         journal: Record = {"v": 1, "run": run.name, "n": 2, "at": world.clock.epoch_us(), "entries": [entry]}
         variants = [*damaged(journal), *({**journal, "entries": [part]} for part in damaged(entry))]
         if at < len(variants):

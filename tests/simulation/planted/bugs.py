@@ -15,7 +15,7 @@ import orjson
 from gateway.amqp.link_ends import Link, Outgoing
 from gateway.evidence.outcome_key import OutcomeKey
 from gateway.evidence.outcomes import Outcomes
-from gateway.links import consuming as consuming_room
+from gateway.links import event_to_message as consumed_message_room
 from gateway.links.consuming import ConsumingLink
 from gateway.links.credit import CreditAccount
 from gateway.links.publishing import PublishingLink
@@ -300,7 +300,7 @@ def one_more_than_credit(original: Original) -> Original:
     return lambda self, count, size: original(self, count + 1, size)
 
 
-@_bug(consuming_room, "redelivered_header", "An event that comes again looks as it did the first time.")
+@_bug(consumed_message_room, "redelivered_header", "An event that comes again looks as it did the first time.")
 def header_as_the_first_time(_: Original) -> Original:
     return lambda value, failed, again: value
 

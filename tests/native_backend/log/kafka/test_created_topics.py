@@ -60,7 +60,7 @@ def test_two_brokers_have_what_is_answered_as_stored(
     validated: dict[str, Any], wanted: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admin = _Admin(**validated)
-    monkeypatch.setattr("native_backend.log.kafka.admin.KafkaAdminClient", lambda: admin)
+    monkeypatch.setattr("native_backend.log.kafka.admin.KafkaAdminClient", lambda **_: admin)
     calls = AdminCalls({}, Retries())
     calls.create_topics([TopicSpec("t")])
     more = {} if wanted is None else {"min.insync.replicas": wanted}
