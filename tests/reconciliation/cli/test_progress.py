@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from mappings import load_tables
 from native_backend.log.open import open_embedded
@@ -28,19 +28,32 @@ from reconciliation.what_if.job import Question
 from tests.kit.patience import until
 from tests.reconciliation.world import World
 
-SLEEPS = "java_method('java.lang.Thread', 'sleep', 200 + id * 0)"
-"""In the JVM, so that no Python is needed for it."""
 OFTEN_S = 0.02
 BUSY, WAITING = Work(1, 0, 4, 1, 1), Work(1, 0, 4, 0, 0)
 
 
-def test_the_tasks_that_remain_are_shown_while_spark_works(session: SparkSession) -> None:
+def test_the_tasks_that_remain_are_shown_while_spark_works(session: SparkSession, tmp_path: Path) -> None:
+    """Each task waits for a file, and a file comes when it was shown how many remain."""
     lines: list[str] = []
-    with Progress(SparkWork(session), "reconcile", STEPS, lines.append, OFTEN_S) as progress:
-        progress.begin("sleeping")
-        session.range(0, 4, 1, 4).select(F.expr(SLEEPS)).collect()
+    (tmp_path / "0").touch()
+
+    def waits(number: int, directory: str = str(tmp_path)) -> None:
+        while not Path(directory, str(number)).exists():
+            time.sleep(0.01)
+
+    def hear(line: str) -> None:
+        lines.append(line)
+        if "3 of 4 tasks of this query remain" in line:
+            (tmp_path / "1").touch()
+        elif "2 of 4 tasks of this query remain" in line:
+            (tmp_path / "2").touch()
+            (tmp_path / "3").touch()
+
+    with Progress(SparkWork(session), "reconcile", STEPS, hear, OFTEN_S) as progress:
+        progress.begin("waiting")
+        session.sparkContext.parallelize(range(4), 4).map(waits).collect()
         progress.end("done")
-    assert re.fullmatch(rf"reconcile: +\d+\.\d s  1 of {STEPS}  sleeping\n", lines[0])
+    assert re.fullmatch(rf"reconcile: +\d+\.\d s  1 of {STEPS}  waiting\n", lines[0])
     assert re.fullmatch(r"reconcile: +\d+\.\d s  done\n", lines[-1])
     remain = [int(match[1]) for line in lines if (match := re.search(r"s: (\d) of 4 tasks of this query remain", line))]
     assert remain == sorted(remain, reverse=True) and {3, 2} <= {*remain}, lines

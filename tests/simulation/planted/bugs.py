@@ -109,7 +109,7 @@ def forget_seq_on_error(original: Original) -> Original:
 
 @_bug(CreditAccount, "complete", "A completed delivery gives its credit back twice.")
 def credit_topped_up_twice(original: Original) -> Original:
-    return lambda self, count: original(self, 2 * count)
+    return lambda self, count, kept=0: original(self, 2 * count, kept)
 
 
 @_bug(Outcomes, "_close", "The lowest open seq follows the highest told one.")
