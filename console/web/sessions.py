@@ -55,7 +55,7 @@ class Sessions:
         self._clock = clock
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._throttle = LoginThrottle(LOGIN_FAILURES)
-        self._queue = LoginQueue(self._throttle, clock, _later)
+        self._queue = LoginQueue(self._throttle, clock, later)
         self._waiting: Counter[str] = Counter()  # of each address
         self.problem = ""
         self._read()
@@ -133,7 +133,7 @@ class Sessions:
             log.warning("the previous users stay: %s", self.problem)
 
 
-def _later(seconds: float, call: Callable[[], None]) -> Timer:
+def later(seconds: float, call: Callable[[], None]) -> Timer:
     return asyncio.get_running_loop().call_later(seconds, call)
 
 

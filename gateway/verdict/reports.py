@@ -66,9 +66,9 @@ class Reports:
 
     def read(self) -> list[Report]:
         """The newest first, at most `REPORTS`; last, what cannot be looked at."""
-        found = [path for directory in self._directories for path in _looked_through(directory)]
-        self._known = {path: self._one(path) for path in found if isinstance(path, Path)}
-        unread = {path.directory: path for path in found if isinstance(path, Report)}
+        places = [path for directory in self._directories for path in _looked_through(directory)]
+        self._known = {path: self._one(path) for path in places if isinstance(path, Path)}
+        unread = {path.directory: path for path in places if isinstance(path, Report)}
         ended = sorted((report for _, report in self._known.values()), key=lambda report: -report.at_us)
         newest = [*ended[:REPORTS], *[*unread.values()][:REPORTS]]
         names = Counter(report.name for report in newest)
@@ -97,9 +97,9 @@ def _looked_through(directory: Path) -> Iterator[Path | Report]:
         yield _unread(directory, f"{directory} cannot be read: {error.strerror}")
         return
     own = _ended(directory) or (directory / LATEST if (directory / LATEST).is_file() else None)
-    found = [path for path in (own, *map(_ended, inner)) if path is not None]
-    yield from found[:REPORTS]
-    if not found:
+    places = [path for path in (own, *map(_ended, inner)) if path is not None]
+    yield from places[:REPORTS]
+    if not places:
         yield _unread(directory, f"{directory} has no report: a reconciliation writes one when it ends")
 
 

@@ -74,7 +74,7 @@ def _is_same_event(left: Column, right: Column) -> Column:
 def _is_more_than_one(entries: str) -> Column:
     """A journal record that stands twice under its number counts once: it says the same. Within a record nothing stands
     twice."""
-    facts, offsets = (F.array_distinct(F.transform(entries, of)) for of in (_fact, lambda entry: entry["offset"]))
+    facts, offsets = (F.array_distinct(F.transform(entries, part)) for part in (_fact, lambda entry: entry["offset"]))
     return (F.size(facts) > 1) | (F.size(entries) > F.size(offsets))
 
 

@@ -136,7 +136,7 @@ def test_who_guesses_waits(users: Path, monkeypatch: pytest.MonkeyPatch) -> None
         clock.now_s += seconds + 1e-6
         return asyncio.get_running_loop().call_soon(call)
 
-    monkeypatch.setattr("console.web.sessions._later", later)
+    monkeypatch.setattr("console.web.sessions.later", later)
     sessions = Sessions(users, (), clock)
 
     async def guess() -> None:

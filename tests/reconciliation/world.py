@@ -179,10 +179,10 @@ class GatewayRun:
 
     def begin(self) -> None:
         """Claimed, and the first outcome record."""
-        self._commit([])
+        self.commit([])
         self.turn()
 
-    def _commit(self, entries: list[dict[str, Any]], copies: Sequence[Write] = ()) -> None:
+    def commit(self, entries: list[dict[str, Any]], copies: Sequence[Write] = ()) -> None:
         self.commits += 1
         at = self.world.clock.epoch_us()
         self.latest = {"v": 1, "run": self.name, "n": self.commits, "at": at, "entries": entries}
@@ -192,14 +192,14 @@ class GatewayRun:
         """The latest journal record: the result of its transaction was not known."""
         self.world.commit(self.name, self.latest)
 
-    def _entry(self, node: Node, durable: str, operation: str, cause: str, runs: list[list[int]]) -> dict[str, Any]:
+    def entry(self, node: Node, durable: str, operation: str, cause: str, runs: list[list[int]]) -> dict[str, Any]:
         return {"node": node.name, "durable": durable, "store": node.store, "operation": operation, "failed": 0,
                 "cause": cause, "runs": runs}  # fmt: skip
 
     def attest(self) -> None:
         """The journal notes how many outcome records there are."""
         note = {"node": "", "durable": "", "store": 0, "operation": "recorded", "failed": 0, "cause": "outcomes"}
-        self._commit([{**note, "runs": [[1, self.records, 0, 1]]}])
+        self.commit([{**note, "runs": [[1, self.records, 0, 1]]}])
 
     def truncated(self, node: Node, durable: str, first: int, last: int) -> None:
         """The store is known to have become shorter: it ends at `first`."""
@@ -207,24 +207,24 @@ class GatewayRun:
 
     def note(self, node: Node, durable: str, operation: str, first: int, last: int, cause: str = "command 1") -> None:
         """By the realm itself, for no delivery."""
-        self._commit([self._entry(node, durable, operation, cause, [[first, last, 0, first]])])
+        self.commit([self.entry(node, durable, operation, cause, [[first, last, 0, first]])])
 
     def delete(self, node: Node) -> None:
         """By command: recorded, noted, then gone."""
         self.world.command("1", "delete-node", node)
-        self._commit([self._entry(node, "", "delete", "command 1", [[0, 0, 0, 0]])])
+        self.commit([self.entry(node, "", "delete", "command 1", [[0, 0, 0, 0]])])
         delete_node(self.world.log, self.world.prefix, node.name)
 
     def unsubscribe(self, node: Node, name: str) -> None:
         """Its consumer ends the durable: noted, then its record goes."""
-        self._commit([self._entry(node, name, "delete", "unsubscribed", [[0, 0, 0, 0]])])
+        self.commit([self.entry(node, name, "delete", "unsubscribed", [[0, 0, 0, 0]])])
         self.world.log.control.put(f"{self.world.prefix}.realm", durable_key(node.name, name), None)
 
     def settle_and_unsubscribe(self, node: Node, sent: Sent, name: str) -> None:
         """In one turn: one record has both."""
         [seq] = self.settle(node, [sent], "accepted", name, journal=False)
-        end = self._entry(node, name, "acknowledge", "disposition", [[sent.eid, sent.eid, seq, sent.eid]])
-        self._commit([end, self._entry(node, name, "delete", "unsubscribed", [[0, 0, 0, 0]])])
+        end = self.entry(node, name, "acknowledge", "disposition", [[sent.eid, sent.eid, seq, sent.eid]])
+        self.commit([end, self.entry(node, name, "delete", "unsubscribed", [[0, 0, 0, 0]])])
         self.world.log.control.put(f"{self.world.prefix}.realm", durable_key(node.name, name), None)
 
     # -- publishing
@@ -306,16 +306,16 @@ class GatewayRun:
         """`to`: where the events are copied in the same transaction. Seqs are 0 for what the realm does by itself."""
         runs = [[eid, eid, seq, eid] for eid, seq in zip(eids, seqs, strict=True)]
         copies = []
-        entry = {**self._entry(node, durable, operation, cause, runs), "failed": int(failed)}
+        entry = {**self.entry(node, durable, operation, cause, runs), "failed": int(failed)}
         if to is not None:
             entry["to"] = to.store
             key = f"1;basic;{self.name};1;1;4;;0;;0".encode()  # of the original: the one who published it
             copies = [Write(to.topic, 0, copy_key(node.store, eid, "rejected", key), b"a letter") for eid in eids]
-        self._commit([entry], copies)
+        self.commit([entry], copies)
 
     def sweep(self, node: Node, operation: str, first: int, last: int) -> None:
         """The realm by itself, for all durables of a store: evicted or trimmed."""
-        self._commit([self._entry(node, "", operation, "capacity", [[first, last, 0, first]])])
+        self.commit([self.entry(node, "", operation, "capacity", [[first, last, 0, first]])])
         self.world.log.control.trim(node.topic, 0, last + 1)
 
     # -- evidence

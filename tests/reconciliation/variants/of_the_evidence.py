@@ -77,7 +77,7 @@ def events_of_a_run_that_is_unknown(shared: SharedRealm, name: str) -> Expected:
 
 def ends_of_a_run_that_is_unknown(shared: SharedRealm, name: str) -> Expected:
     node, sent = shared.queue(name)
-    entry = shared.run._entry(node, "queue", "acknowledge", "disposition", [[sent[0].eid, sent[0].eid, 9, sent[0].eid]])
+    entry = shared.run.entry(node, "queue", "acknowledge", "disposition", [[sent[0].eid, sent[0].eid, 9, sent[0].eid]])
     shared.world.commit(shared.run.name, {"v": 1, "run": "1a2b3c4d5e7-beef", "n": 1, "at": 1, "entries": [entry]})
     return Expected({"Q1": [f"{node.store}:{sent[0].eid}"]}, "no outcome record of this run is there")
 

@@ -85,10 +85,10 @@ class SharedRealm:
             assert group["operation"] == operation
         key = KEY % (run.name.encode(), 1)
         runs = [[eid, eid, seq, eid] for eid, seq in zip(eids, seqs, strict=True)]
-        entry, topic = run._entry(node, "queue", operation, cause, runs), ""
+        entry, topic = run.entry(node, "queue", operation, cause, runs), ""
         if to is not None:
             entry["to"], topic = to.store, to.topic
-        run._commit(
+        run.commit(
             [entry], [Write(topic, 0, copy_key(node.store, eid, "rejected", key), b"a letter") for eid in copied]
         )
 
@@ -121,7 +121,7 @@ class SharedRealm:
 
     def covering(self, node: Node, eid: int, seq: int, cover: int) -> None:
         """The journal says that there is no event between `cover` and what was acknowledged."""
-        self.run._commit([self.run._entry(node, "queue", "acknowledge", "disposition", [[eid, eid, seq, cover]])])
+        self.run.commit([self.run.entry(node, "queue", "acknowledge", "disposition", [[eid, eid, seq, cover]])])
 
     def put(self, kind: str, key: bytes, value: object) -> None:
         octets = value if isinstance(value, bytes) else json.dumps(value).encode()
