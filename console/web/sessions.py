@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,8 +55,7 @@ class Sessions:
         self._clock = clock
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._throttle = LoginThrottle(LOGIN_FAILURES)
-        self._queue = LoginQueue(self._throttle, clock, later)
-        self._waiting: Counter[str] = Counter()  # of each address
+        self._queue = LoginQueue(self._throttle, clock, later, LOGINS_WAITING)
         self.problem = ""
         self._read()
 
@@ -79,11 +78,10 @@ class Sessions:
         """The word of a new session; None: refused. Which part was wrong is not said. Raises Busy."""
         if len(name.encode()) > NAME_MAX:
             return None
-        where, heard = network(address), asyncio.get_running_loop().create_future()
-        attempt = Attempt(where, name, lambda: _settle(heard, True), lambda: _settle(heard, False))
-        if self._waiting[where] >= LOGINS_WAITING or not self._queue.enter(attempt):
+        heard = asyncio.get_running_loop().create_future()
+        attempt = Attempt(network(address), name, lambda: _settle(heard, True), lambda: _settle(heard, False))
+        if not self._queue.enter(attempt):
             raise self._busy(name, address)
-        self._waiting[where] += 1
         try:
             if not await heard:
                 raise self._busy(name, address)
@@ -95,7 +93,6 @@ class Sessions:
                 return None
             self._throttle.succeeded(address, name)
         finally:
-            self._waiting -= Counter([where])  # and forgets who has none
             self._queue.leave(attempt)
         log.info("%a has logged in from %s", name, address)
         return self.begin(name)

@@ -58,7 +58,9 @@ class _Address:
 class LoginQueue:
     """One process's."""
 
-    def __init__(self, throttle: LoginThrottle, clock: Clock, later: Later) -> None:
+    def __init__(self, throttle: LoginThrottle, clock: Clock, later: Later, waiting_max: int = WAITING_MAX) -> None:
+        """`waiting_max`: so many attempts of one address may wait."""
+        self._waiting_max = waiting_max
         self._throttle = throttle
         self._clock = clock
         self._later = later
@@ -75,7 +77,7 @@ class LoginQueue:
         ahead = queue.waiting.get(user, ()) if queue is not None else ()
         due_s = self._throttle.due_s(address, user, now_s)
         expected_s = due_s - now_s + len(ahead) * self._throttle.delay_s(address, user)
-        if expected_s > WAIT_MAX_S or (queue is not None and queue.count >= WAITING_MAX):
+        if expected_s > WAIT_MAX_S or (queue is not None and queue.count >= self._waiting_max):
             return False
         if queue is None:
             queue = self._addresses[address] = _Address()
