@@ -319,8 +319,8 @@ class Engine:
         set_condition(lib.pn_session_condition(session), condition, description)
         lib.pn_session_close(session)
         self._endpoints.discards.add(channel)
-        half_sent = [link for link in self._links.values() if isinstance(link, Outgoing) and link.is_half_sent]
-        if half_sent := [link for link in half_sent if link.session == at(session)]:
+        cut = [link for link in self._links.values() if link.session == at(session) and isinstance(link, Outgoing)]
+        if half_sent := [link for link in cut if link.is_half_sent]:
             self._output.flush()
             for link in half_sent:  # what would open its window is not heard: the END would never go out
                 flow = link.let_go()

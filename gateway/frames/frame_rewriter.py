@@ -36,13 +36,8 @@ def changed(written: bytes, code: int, change: Change) -> bytes:
 
 def without(written: bytes, code: int) -> bytes:
     """`written`, but for the frames of that performative. Proton's descriptors have one octet."""
-    frames, position, start = [], 0, bytes((0, 0x53, code))
-    while position < len(written):
-        size, doff = _HEAD.unpack_from(written, position)[:2]
-        if not written.startswith(start, position + doff * 4):
-            frames.append(written[position : position + size])
-        position += size
-    return b"".join(frames)
+    start = bytes((0, 0x53, code))
+    return b"".join(frame for frame, body, _, _ in _cut(written) if not frame.startswith(start, body))
 
 
 def flow_of_receiver(channel: int, handle: int, delivery_count: int, credit: int) -> bytes:
@@ -54,12 +49,17 @@ def flow_of_receiver(channel: int, handle: int, delivery_count: int, credit: int
 
 def _frames(written: bytes) -> Iterator[tuple[bytes, int, Described | None]]:
     """Each frame, its channel, and its performative; a heartbeat has none."""
+    for frame, body, kind, channel in _cut(written):
+        yield frame, channel, decode(frame, body)[0] if len(frame) > body and kind == 0 else None
+
+
+def _cut(written: bytes) -> Iterator[tuple[bytes, int, int, int]]:
+    """Each frame, where its body begins, its type, and its channel."""
     position = 0
     while position < len(written):
         size, doff, kind, channel = _HEAD.unpack_from(written, position)
-        frame = written[position : position + size]
+        yield written[position : position + size], doff * 4, kind, channel
         position += size
-        yield frame, channel, decode(frame, doff * 4)[0] if size > doff * 4 and kind == 0 else None
 
 
 def with_link(written: bytes, link: Sequence[Any]) -> bytes:

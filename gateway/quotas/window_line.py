@@ -70,9 +70,9 @@ class WindowLine:
 
     def pump(self) -> bool:
         """The next one has its turn. True: the one behind it may have one, too."""
-        link = next(iter(self._waiting), None)
-        if link is None or link.link.window <= 0:
-            return False  # until the peer opens it
+        link = self._first
+        if link is None:
+            return False  # until the peer opens the window
         del self._waiting[link]
         self._next = link
         try:
@@ -90,8 +90,14 @@ class WindowLine:
 
     def wake(self) -> None:
         """Something has moved: to be visited in the next turn, if the window is open."""
-        if any(link.link.window > 0 for link in [*self._waiting][:1]):
+        if self._first is not None:
             self.connection.gateway.ready[self] = None
+
+    @property
+    def _first(self) -> Windowed | None:
+        """Who waits longest, where the window is open."""
+        first = next(iter(self._waiting), None)
+        return first if first is not None and first.link.window > 0 else None
 
     def _leave_if_empty(self) -> None:
         if not self._waiting and self._lines.get(self._session) is self:
