@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from reconciliation.history.cause import Cause
 from reconciliation.model.classes import CLASSES, INCOMPLETE, is_anomaly
 from reconciliation.report.balance import Balance
 from reconciliation.report.findings import ClassReport, Findings
@@ -54,7 +53,8 @@ class Verdict:
 def verdict_of(findings: Findings, sheet: Balance) -> Verdict:
     anomalies = [report for report in findings.classes if is_anomaly(report.code)]
     known = {report.code: findings.acknowledged(report.code) for report in anomalies}
-    bad = _open(findings.anomalous)
+    left = {report.code: findings.messages(report.code) - known[report.code] for report in anomalies}
+    bad = {code: count for code, count in left.items() if count}
     missing = next((report for report in anomalies if report.code == INCOMPLETE), None)
     accepted, complete = sum(known.values()), missing is None and not sheet.unseen
     # what could not be compared has its Q1
@@ -80,15 +80,6 @@ def verdict_of(findings: Findings, sheet: Balance) -> Verdict:
         sentences.append(f"Besides, {accepted:,} {'is' if accepted == 1 else 'are'} acknowledged.")
     wrong = sheet.difference or any(code != INCOMPLETE for code in bad)
     return Verdict("not clean" if wrong else "incomplete", complete, " ".join(sentences), accepted)
-
-
-def _open(causes: Iterable[Cause]) -> dict[str, int]:
-    """By class, messages that are not acknowledged. Rows are no measure: several may name one message."""
-    messages: dict[str, int] = {}
-    for cause in causes:
-        if cause.open:
-            messages[cause.code] = messages.get(cause.code, 0) + cause.open
-    return messages
 
 
 def _named(bad: Iterable[tuple[str, int]]) -> str:

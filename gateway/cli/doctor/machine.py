@@ -5,7 +5,6 @@ Each check yields findings and raises nothing. Blocks.
 
 from __future__ import annotations
 
-import json
 import resource
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ from gateway.config.file_modes import open_to_all, realm_file
 from gateway.config.settings import EmbeddedRealm, Settings
 from gateway.serve.file_limit import OWN, files_of_stores
 from gateway.verdict.answers import read_health
-from gateway.verdict.reports import ACKNOWLEDGED
+from gateway.verdict.reports import ACKNOWLEDGED, Reports
 from gateway.verdict.samples import WrongAnswer
 from gateway.verdict.standing import SERVES
 from native_backend.log.port import Inspection, LogError
@@ -32,7 +31,6 @@ from native_backend.log.port import Inspection, LogError
 DISK_LOW, _DISK_FULL = 2 << 30, 200 << 20
 _SOON_S = 30 * 86_400
 _VERDICT_S = 2 * 86_400
-_MANIFEST = "manifest.json"
 _JAVA_S = 60.0
 _JAVA = """
 import sys
@@ -203,17 +201,15 @@ def verdict(reports: Path | None, now_s: float) -> Iterator[Finding]:
     if reports is None:
         yield not_looked_at("verdict", "name the directory of the reports with --reports DIR")
         return
-    path = reports / _MANIFEST
-    if not path.exists():
-        yield warn("verdict", f"{reports} has no report", f"realmgate reconcile --out {reports}")
+    last = Reports([reports]).read()[0]
+    if last.problem:
+        yield warn("verdict", last.problem, f"realmgate reconcile --out {reports}")
         return
-    age_s = now_s - path.stat().st_mtime
-    manifest = json.loads(path.read_text())
-    words = f"{manifest['verdict']}, {age_s / 3600:.1f} hours ago"
-    acknowledged = manifest["verdict"] == ACKNOWLEDGED
-    if not manifest["clean"] and not acknowledged:
-        yield fail("verdict", f"{words}: {manifest['sentence']}", f"read {reports / 'summary.txt'}")
+    age_s = now_s - last.at_us / 1_000_000
+    words = f"{last.verdict}, {age_s / 3600:.1f} hours ago"
+    if last.verdict not in ("clean", ACKNOWLEDGED):
+        yield fail("verdict", f"{words}: {last.sentence}", f"read {last.directory / 'summary.txt'}")
     elif age_s > _VERDICT_S:
         yield warn("verdict", words, f"realmgate reconcile --out {reports}")
     else:
-        yield ok("verdict", f"{words}: {manifest['sentence']}" if acknowledged else words)
+        yield ok("verdict", f"{words}: {last.sentence}" if last.verdict == ACKNOWLEDGED else words)
