@@ -151,8 +151,8 @@ def _tables(view: View) -> Document:
 
 
 def _last_report(view: View) -> Document | None:
-    if not view.reports:
-        return None
+    if not view.reports or not view.reports[0].at_us:
+        return None  # what cannot be read is a problem, and no verdict
     last = view.reports[0]
     return {"verdict": last.verdict, "at": iso(last.at_us), "age_s": view.age_s(last.at_us), "sentence": last.sentence,
             "acknowledged": last.acknowledged, "since": last.since}  # fmt: skip

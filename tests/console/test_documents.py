@@ -239,6 +239,16 @@ def test_entries_that_are_old_are_no_problem() -> None:
     assert "node-unknown" not in {problem.kind for problem in view(gateway(errors=old)).problems}
 
 
+def test_a_report_that_cannot_be_read_is_a_problem_and_no_verdict(pages: Pages) -> None:
+    unread = Report("r", Path("r"), 0, "/reports cannot be read: Permission denied")
+    made = View([gateway()], [unread], None, NOW_US, {}, has_reports=True)
+    assert [problem.kind for problem in made.problems if "reconciliation" in problem.kind] == ["reconciliation-unread"]
+    overview = words(rendered(pages, made, "/")[1])
+    assert "Unknown: there is no report" in overview and "/reports cannot be read: Permission denied." in overview
+    page = words(rendered(pages, made, "/reconciliation")[1])
+    assert "Unknown. There is no report that can be read." in page and "Permission denied" in page
+
+
 def test_a_reconciliation_that_is_not_clean_is_a_problem() -> None:
     report = Report("r", Path("r"), NOW_US, verdict="not clean", sentence="4 lost writes", classes=[{"class": "P1"}])
     made = View([gateway()], [report], None, NOW_US, {}, has_reports=True)
