@@ -3,8 +3,8 @@
 A job runs elsewhere and gives a value or a `LogError`; its `done` runs on the thread that calls `completed`. Jobs run
 one at a time in the order they were submitted, so a later job sees what an earlier one wrote; one that was certainly
 not done is asked again a few times, where that helps (`retrying`). An exception other than
-`LogError` is a fault of ours. Its `done` gets an `unexpected` in its place, or who submitted the job would wait for
-ever; then it is raised again out of `completed`, not hidden.
+`LogError` is a fault of ours. Its `done` gets an `unexpected` in its place, else the caller would wait for ever;
+then it is raised again out of `completed`, not hidden.
 """
 
 from __future__ import annotations

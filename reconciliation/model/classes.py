@@ -89,7 +89,7 @@ _ALL = (
         "outcome not by the rule",
         "C",
         "had another rule, operation or outcome than the mapping table under its digest prescribes, or has another end "
-        "in the journal than the one that was told",
+        "in the journal than in its outcome record",
         "Run `realmgate mappings explain` for the cell; compare the gateway's version with the stored table.",
     ),
     AnomalyClass(
@@ -112,7 +112,7 @@ _ALL = (
         "returned otherwise than told",
         "M",
         "was given back, and the journal has no return of it, or several, or counts the attempt otherwise than the "
-        "rule says; or is in the journal as returned, and no consumer was told so",
+        "rule says; or is in the journal as returned, and in no outcome record",
         "A wrong count makes it a dead letter too early or never. Look at the rule with `realmgate mappings "
         "explain`, and at the journal of that run.",
     ),

@@ -63,7 +63,7 @@ DURABLES = (
     "known_low bigint, known_until bigint"
 )
 """`known_low`, `known_until`: EIDs at or above the one whose ends below the other, an offset of the journal, are in the
-durable's snapshot; null: it cannot be told."""
+durable's snapshot; null: they are not known."""
 BEGUN = "store bigint, durable string, journal bigint"
 HIDDEN = "store bigint, hidden_first bigint, hidden_end bigint"
 RANGES = "store bigint, durable string, first bigint, last bigint"

@@ -55,7 +55,7 @@ def _fact(entry: Column) -> Column:
 
 
 def _nearest(entries: str) -> Column:
-    """What is as it was told, else of the event that was told, else any; null: there is none."""
+    """What the claim has, else an entry of the same event, else any; null: there is none."""
 
     def placed(entry: Column) -> Column:
         as_told = entry["what"] == F.concat(F.lit("journal "), "claim.what")
@@ -294,7 +294,7 @@ def _other_operation() -> Column:
 
 
 def _ended_again() -> Column:
-    """What the journal has beside the end that was told: of another event (A2), another end of the same one (A3), or
+    """What the journal has beside the end of the claim: of another event (A2), another end of the same one (A3), or
     the same once more (A4)."""
     elsewhere = F.filter("ends", lambda end: ~_is_same_event(end, F.col("ended")))
     otherwise = F.filter("ends", lambda end: end["what"] != F.col("ended.what"))
@@ -327,7 +327,7 @@ def _returned_again() -> Column:
 
 
 def _returned_untold() -> Column:
-    """A return in the journal that is not what its consumer was told. Where an end was told and is not there: A1."""
+    """A return in the journal that the outcome record does not have. An end that it has, and the journal not: A1."""
     untold = F.col("claim").isNull() & F.col("covered") & ~_is_doubtful()
     otherwise = _told_stored() | _claim_is("other", "refused", "publish-unknown")
     beside = _claim_is(*TERMINAL) & _is_as_claimed("ended")

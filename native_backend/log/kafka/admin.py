@@ -218,7 +218,7 @@ class AdminCalls:
     def _attempt(self, ask: Callable[[KafkaAdminClient], T], deadline: float) -> T:
         """kafka-python asks one broker to make and delete topics, the one that it took for the controller first, also
         when that one is gone for hours. So the next attempt is by another client, also where the client failed in a way
-        of its own: who knows what it still holds."""
+        of its own: what it still holds is not known."""
         admin = self._connected(deadline)
         try:
             return ask(admin)

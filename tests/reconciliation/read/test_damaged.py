@@ -61,7 +61,7 @@ def test_a_run_of_which_an_octet_is_another_one(tmp_path: Path, reconcile: Recon
 
 
 def test_a_lease_that_names_no_run(tmp_path: Path, reconcile: Reconcile) -> None:
-    """Who lives is told by the lease."""
+    """The lease says which runs live."""
 
     def plant(world: World) -> None:
         for record in (TAKE, {name: value for name, value in TAKE.items() if name != "run"}):

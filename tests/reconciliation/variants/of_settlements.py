@@ -201,7 +201,7 @@ def returned_twice_in_one_record(shared: SharedRealm, name: str) -> Expected:
 
 
 def returned_and_counted_besides(shared: SharedRealm, name: str) -> Expected:
-    """One of the two is as it was told."""
+    """One of the two is as its outcome record says."""
     node, sent = shared.queue(name)
     seq = shared.returned(node, sent[0], "released", failed=0)
     shared.noted(node, "return", sent[0], seq, failed=True)
@@ -229,7 +229,7 @@ def returned_under_the_seq_of_a_publish(shared: SharedRealm, name: str) -> Expec
 
 
 def returned_and_then_ended(shared: SharedRealm, name: str) -> Expected:
-    """By one delivery, which was told the end."""
+    """By one delivery, whose outcome record has the end."""
     node, sent = shared.queue(name)
     [seq] = shared.run.settle(node, sent[:1], "accepted", journal=False)
     shared.noted(node, "return", sent[0], seq, failed=True)
@@ -238,7 +238,7 @@ def returned_and_then_ended(shared: SharedRealm, name: str) -> Expected:
 
 
 def ended_in_two_ways(shared: SharedRealm, name: str) -> Expected:
-    """By one delivery: the end that was told is there, too."""
+    """By one delivery: the end that its outcome record has is there, too."""
     node, sent = shared.queue(name)
     [seq] = shared.run.settle(node, sent[:1], "rejected")
     shared.noted(node, "acknowledge", sent[0], seq)

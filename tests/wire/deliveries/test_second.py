@@ -66,8 +66,8 @@ def test_who_never_settles_is_given_no_more_credit_and_who_does_goes_on(small: G
 
 
 class Publisher:
-    """It settles first, and has so much credit at most, on a link with a target or on a relay. What it is told of its
-    messages it settles when it wants."""
+    """It settles first, and has so much credit at most, on a link with a target or on a relay. It settles its
+    messages, which have their outcomes, when it wants."""
 
     def __init__(self, where: str | None = "q") -> None:
         self.peer = Environment(TABLES, credit_per_link=CREDIT).peer("peer")
