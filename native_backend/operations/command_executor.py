@@ -38,6 +38,7 @@ from native_backend.shard.counts_report import report
 from native_backend.shard.shard import Shard
 
 _LOG = logging.getLogger("realmgate.commands")
+_IDS_KEPT = 4096
 
 
 class CommandExecutor:
@@ -54,7 +55,7 @@ class CommandExecutor:
         self._context, self._metadata, self._shard, self._follow = context, context.metadata, shard, follow
         self._capacities, self._selecting = capacities, selecting
         self._waiting: deque[tuple[Command, object | None]] = deque()
-        self._recorded: set[str] = set()  # ids of those that `execute` wrote down, until they are read
+        self._ids: dict[str, None] = {}  # of the last ones: `execute` wrote them down, or they were read
         self._busy = False
         self._at: tuple[int, str] | None = None
         self._position: int | None = None
@@ -83,7 +84,7 @@ class CommandExecutor:
         context = self._context
         key, value = command.id.encode(), encode_command(command, context.clock.epoch_us())
         topic, deadline_s = commands_topic(context.prefix), context.limits.control_deadline_s
-        self._recorded.add(command.id)
+        self._remember(command)
 
         def recorded(result: int | LogError) -> None:
             if isinstance(result, LogError):
@@ -123,13 +124,21 @@ class CommandExecutor:
             self._position = max(self._position or 0, records.next)
             for offset, value in zip(records.offsets, records.values, strict=True):
                 command = None if value is None else decode_command(value)
-                if command is not None and command.id in self._recorded:
-                    self._recorded.discard(command.id)
-                elif command is not None:
-                    self._waiting.append((command, None))
-                    self._next_one.soon()
+                if command is not None:
+                    if self._remember(command):
+                        self._waiting.append((command, None))
+                        self._next_one.soon()
                 elif value is None or decode_note(value) is None:
                     _LOG.warning("command at offset %d is not understood by this release, and ignored", offset)
+
+    def _remember(self, command: Command) -> bool:
+        """False if it was known: the client of a sender that saw no answer of the broker in time stores it again."""
+        if command.id in self._ids:
+            return False
+        self._ids[command.id] = None
+        if len(self._ids) > _IDS_KEPT:
+            del self._ids[next(iter(self._ids))]
+        return True
 
     def _next(self, command: Command, owner: object | None) -> None:
         def done(answer: CommandAnswer, count: int, detail: str) -> None:

@@ -314,3 +314,35 @@ def test_a_command_of_another_process_is_carried_out_and_answered(world: World, 
     causes = {(entry["operation"], entry["cause"]) for record in realm.journal() for entry in record["entries"]}
     assert causes == {("purge", f"command {command.id}") for command in good}
     assert realm.consumer(node).drain() == []
+
+
+def test_a_command_that_is_stored_twice_is_carried_out_once(realm: RealmProcess) -> None:
+    """The client of its sender retries where an answer of the broker is lost."""
+    node = realm.create("orders")
+    realm.create("dead")
+    visible(realm, node, realm.publish(node, bodies(9 * node.partitions)))
+    other = realm.world.open()
+    executed = in_each_store(realm, "move", node, count=1, to="dead")
+    assert [reply.count for reply in executed] == [1] * node.partitions
+    topic = commands_topic(realm.prefix)
+    first = other.control.read_range(topic, 0, 0, 100)
+    sent = [
+        Command(f"{id_}{part.partition}", "move", "orders", part.store, "queue", 10**18, count=count, to="dead")
+        for id_, count in (("a", 2), ("last", 3))
+        for part in node.parts
+    ]
+    records = [(command.id.encode(), encode_command(command, 1)) for command in sent]
+    twice = [*zip(first.keys, first.values, strict=True), *records[: node.partitions], *records]
+    for key, value in twice:
+        other.control.put(topic, key or b"", value)
+
+    def replies() -> list[str]:
+        values = other.control.read_range(answers_topic(realm.prefix), 0, 0, 100).values
+        return [reply.id for reply in map(decode_reply, filter(None, values)) if reply is not None]
+
+    last = {command.id for command in sent if command.id.startswith("last")}
+    realm.until(lambda: last <= set(replies()), "the answers to the last ones")
+    assert len(replies()) == len(set(replies())) == 3 * node.partitions
+    moves = [entry for record in realm.journal() for entry in record["entries"] if entry["operation"] == "move"]
+    assert len({entry["cause"] for entry in moves}) == len(moves) == 3 * node.partitions
+    assert [reply.count for reply in in_each_store(realm, "move", node, to="dead")] == [3] * node.partitions
