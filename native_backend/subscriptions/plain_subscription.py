@@ -147,7 +147,8 @@ class PlainSubscription(Subscription):
         return self._cursor.position
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None:
-        self._leave()
+        if self._lost is None:
+            self._leave()
         super().lose(answer, native)
 
     def _read_failed(self, failure: Failure) -> None:

@@ -171,7 +171,9 @@ class Subscription(ABC):
             released()
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None:
-        """It gives nothing any more; its owner gets the answer."""
+        """It gives nothing any more; its owner gets the answer. It may have been lost before."""
+        if self._lost is not None:
+            return
         self._lost = answer
         self._context.answer(SubscriptionLost(self.owner, self, answer, native))
 

@@ -45,6 +45,21 @@ def test_creating_is_idempotent_and_a_change_of_kind_is_refused(realm: RealmProc
         admin.create_node(realm.log, realm.prefix, "orders", "channel", realm.clock)
 
 
+def test_what_was_lost_before_its_node_was_deleted_is_lost_once(start: Start) -> None:
+    realm = start(RealmLimits(metadata_interval_s=0.05))
+    channel = realm.create("news", "channel")
+    lost = [realm.consumer(channel, "plain"), realm.consumer(channel, "durable", "d"), realm.consumer(channel, "plain")]
+    for link in lost[:2]:
+        link.subscription.revoke("revoked")
+    assert admin.delete_node(realm.world.open(), realm.prefix, "news")
+    answers = {realm.answer(SubscriptionLost).subscription: None for _ in lost}
+    assert list(answers) == [link.subscription for link in lost]
+    orders = realm.create("orders")
+    eids = realm.publish(orders, bodies(3))
+    assert realm.consumer(orders).receive(3) == eids
+    assert not [answer for answer in realm.answers if isinstance(answer, SubscriptionLost)]
+
+
 def test_a_deleted_node_is_lost_and_a_recreated_one_is_another(world: World, start: Start) -> None:
     realm = start(RealmLimits(metadata_interval_s=0.05))
     node, channel = realm.create("orders"), realm.create("news", "channel")
