@@ -26,7 +26,7 @@ pytestmark = SPREAD
 
 TTL_MS = 60_000
 REST = RealmLimits(letter_rest_s=1000.0, metadata_interval_s=0.01)  # passes when a test says so
-LARGE = b"x" * (RECORD_BYTES_MAX - 4)  # it fits with its own key, and not with a letter's
+LARGE = b"x" * (RECORD_BYTES_MAX - 100)  # it fits, with what a log counts beside its octets, and its letter does not
 PIECES = RealmLimits(letter_events=7, letter_bytes=400, window_bytes=1000, chunk_bytes=500, read_count=10)
 
 
@@ -191,6 +191,15 @@ def transactions(realm: RealmProcess) -> list[int]:
     return counts
 
 
+def enlarge_letters(realm: RealmProcess) -> None:
+    """Those of `LARGE`, by what a transformer notes in them."""
+
+    def annotate(key: bytes, value: bytes, letter: CopyOrigin) -> tuple[bytes, bytes]:
+        return key, value + b"noted" * 50 if value == LARGE else value
+
+    object.__setattr__(context_of(realm.realm), "annotate", annotate)
+
+
 def name_letters(realm: RealmProcess, name: str) -> None:
     """An operator sets where the dead letters of `orders` go."""
     set_properties(realm.world.open(), realm.prefix, "orders", lambda old: replace(old, dead_letter=name), realm.clock)
@@ -212,6 +221,7 @@ def rests(realm: RealmProcess, consumer: Consumer, tried: list[int]) -> None:
 
 def test_an_expired_event_whose_letter_is_too_large_stays_beside_others_that_are_letters(start: Start) -> None:
     realm = start(REST)
+    enlarge_letters(realm)
     dead = realm.create("dead")
     node = create(realm, "orders", Properties(ttl_ms=TTL_MS, dead_letter="dead"))
     values = [*bodies(5), LARGE, *bodies(4)]
@@ -233,6 +243,7 @@ def test_an_expired_event_whose_letter_is_too_large_stays_beside_others_that_are
 
 def test_a_rejected_event_whose_letter_is_too_large_rests_and_comes_back(start: Start) -> None:
     realm = start(REST)
+    enlarge_letters(realm)
     dead = realm.create("dead")
     node = create(realm, "orders", Properties(dead_letter="dead"))
     values = [*bodies(5), LARGE, *bodies(4)]

@@ -41,9 +41,6 @@ def honest_few(shared: SharedRealm) -> None:
     run.settle(orders, sent[2:3], "released")
     run.settle(orders, sent[2:3], "modified-failed")
     run.settle(orders, sent[2:3], "accepted")
-    for state in ("released", "modified-failed", "accepted"):
-        run.settle(orders, sent[3:5], state)
-        run.commit_again()
     news = world.channel("honest-news")
     run.settle(news, run.publish(news, 2), "released", journal=False)  # without a durable: in no journal
     shared.at_end.append(lambda: world.project(orders, None, sent[0].eid))

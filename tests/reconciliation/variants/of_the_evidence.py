@@ -52,6 +52,17 @@ def a_record_that_is_there_twice(shared: SharedRealm, name: str) -> Expected:
     return Expected({"Q1": [""]}, "1 outcomes records are there twice", run.name)
 
 
+def journal_records_that_are_there_twice(shared: SharedRealm, name: str) -> Expected:
+    """An earlier release wrote them again when the result of a transaction was unknown: what they say counts once."""
+    node, run = shared.world.queue(name), shared.world.run()
+    sent = run.publish(node, 2)
+    for state in ("released", "modified-failed", "accepted"):
+        run.settle(node, sent, state)
+        run.commit_again()
+    run.close()
+    return Expected({"Q1": [""]}, "3 journal records are there twice", run.name)
+
+
 def journal_with_a_hole(shared: SharedRealm, name: str) -> Expected:
     run = shared.world.run()
     run.commits += 2
@@ -135,6 +146,7 @@ VARIANTS = [
     Variant("a-delivery-without-outcome", a_delivery_without_outcome),
     Variant("two-outcomes-of-one-delivery", two_outcomes_of_one_delivery),
     Variant("a-record-that-is-there-twice", a_record_that_is_there_twice),
+    Variant("journal-records-that-are-there-twice", journal_records_that_are_there_twice),
     Variant("journal-with-a-hole", journal_with_a_hole),
     Variant("tables-that-are-not-stored", tables_that_are_not_stored),
     Variant("events-of-a-run-that-is-unknown", events_of_a_run_that_is_unknown),
