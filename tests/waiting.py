@@ -1,13 +1,14 @@
-"""The rooms that wait for a lane. Of the heavy ones, which need a core for themselves, only so many run at once: five
-Sparks on two cores are no faster than three, and each of their tests takes so long that its alarm rings.
+"""The rooms that wait for a lane. Of the heavy ones, which need a core for themselves, only so many run at once: three
+Sparks on two cores are no faster than two, and each of their tests takes so long that its alarm rings.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 
-HEAVY_AT_ONCE = 3
+HEAVY_AT_ONCE = max(2, os.cpu_count() or 2)
 
 
 class Waiting:
