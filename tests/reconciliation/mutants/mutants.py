@@ -81,7 +81,7 @@ MUTANTS: dict[str, Mutant] = {
         _CONSUMING, 'b"%d:" % part.store', 'b"%d:" % (part.store + 1)', frozenset({"C3", "C5"}), why=_UNSEEN
     ),
     "body-changed-on-the-way-out": Mutant(
-        _CONSUMING,
+        "gateway.links.event_to_message",
         "        return values\n    failed =",
         '        return [value[:-1] + b"!" for value in values]\n    failed =',
         frozenset({"C4"}),
@@ -96,7 +96,7 @@ MUTANTS: dict[str, Mutant] = {
         why=_OCTETS,
     ),
     "message-id-changed-on-the-way-out": Mutant(
-        _CONSUMING,
+        "gateway.links.event_to_message",
         "        return values\n    failed =",
         '        return [value.replace(b"\\xa1\\x03m-", b"\\xa1\\x03n-", 1) for value in values]\n    failed =',
         frozenset({"C3"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def test_an_unchanged_gateway_is_clean(
     steps = result.manifest["ledgers"]["steps"]
     assert steps["sent"] == steps["told"] == len(NAMES) + 4
     assert steps["received"] == steps["settled"] == len(NAMES) + 2 + 1 + 2, "two came again, one died, two were small"
+
+
+def test_the_code_has_what_each_mutant_changes_once() -> None:
+    specs = {name: importlib.util.find_spec(mutant.module) for name, mutant in MUTANTS.items()}
+    texts = {name: Path(spec.origin).read_text() for name, spec in specs.items() if spec and spec.origin}
+    assert {name: texts[name].count(mutant.old) for name, mutant in MUTANTS.items()} == dict.fromkeys(MUTANTS, 1)
 
 
 @pytest.mark.parametrize("name", MUTANTS)
