@@ -89,7 +89,6 @@ class Dispatcher(Backlog):
     def lose(self, answer: SubscribeAnswer, native: str = "") -> None:
         """No link gets anything any more."""
         for link in self.links[:]:
-            self.leave(link)
             link.lose(answer, native)
 
     def _leave_window(self) -> None:
@@ -317,7 +316,6 @@ class Dispatcher(Backlog):
                 self.away -= link.reserved.count()
                 link.reserved.remove_from(end)
                 self.away += link.reserved.count()
-                self.leave(link)
                 link.lose("indeterminate", TRUNCATED)
 
     def cut(self, end: int) -> None:

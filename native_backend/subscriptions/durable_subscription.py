@@ -10,7 +10,6 @@ from native_backend.dispatch.transaction_hold import reserve, retire, unreserve
 from native_backend.events.batch import DeliveryBatch
 from native_backend.events.wait_list import Wake
 from native_backend.journal.settlement import Settlement, SettlementRequest
-from native_backend.nodes.words import SubscribeAnswer
 from native_backend.subscriptions.subscription import Subscribe, Subscription, unsettled
 
 
@@ -61,11 +60,6 @@ class DurableSubscription(Subscription):
         if self._lost is not None:
             return True
         return self._dispatch.park(self, wake) if self._selecting is None else self._selecting.park(wake)
-
-    def revoke(self, native: str, answer: SubscribeAnswer = "access-denied") -> None:
-        if self._open and self._lost is None:
-            self._leave()
-        super().revoke(native, answer)
 
     def settle(self, settling: SettlementRequest, eids: list[int], seqs: list[int], owner: object) -> None:
         if self._lost is not None:

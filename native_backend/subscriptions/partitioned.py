@@ -25,7 +25,6 @@ from native_backend.log.port import Failure, LogError
 from native_backend.nodes.answers import Answer
 from native_backend.nodes.node import Node
 from native_backend.nodes.start_position import start_of
-from native_backend.nodes.words import SubscribeAnswer
 from native_backend.shard.durable_records import Beginning
 from native_backend.shard.shard import Shard
 from native_backend.subscriptions.browser import Browser
@@ -288,11 +287,6 @@ class PartitionedSubscription(Subscription):
         return self._stores[partition_of(packed[0]) if packed else 0]
 
     # -- the end
-
-    def lose(self, answer: SubscribeAnswer, native: str) -> None:
-        if self._lost is None:
-            super().lose(answer, native)
-            self._leave()
 
     def _heard(self, answer: Answer) -> None:
         """What the subscription of one store has to say; its loss is ours."""

@@ -15,7 +15,6 @@ from native_backend.journal.settlement import SettlementRequest
 from native_backend.log.port import Failure
 from native_backend.nodes.answers import Settled
 from native_backend.nodes.attempts import last_attempts
-from native_backend.nodes.words import SubscribeAnswer
 from native_backend.subscriptions.delayed_delivery import DelayedDelivery
 from native_backend.subscriptions.subscription import Subscribe, Subscription, unsettled
 
@@ -145,11 +144,6 @@ class PlainSubscription(Subscription):
     @property
     def position(self) -> int:
         return self._cursor.position
-
-    def lose(self, answer: SubscribeAnswer, native: str) -> None:
-        if self._lost is None:
-            self._leave()
-        super().lose(answer, native)
 
     def _read_failed(self, failure: Failure) -> None:
         if failure.cause == "retention":

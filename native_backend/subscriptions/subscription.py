@@ -172,19 +172,19 @@ class Subscription(ABC):
 
     def lose(self, answer: SubscribeAnswer, native: str) -> None:
         """It gives nothing any more; its owner gets the answer. It may have been lost before."""
-        if self._lost is not None:
-            return
-        self._lost = answer
-        self._context.answer(SubscriptionLost(self.owner, self, answer, native))
+        if self._lost is None:
+            self._lost = answer
+            self._leave()
+            self._context.answer(SubscriptionLost(self.owner, self, answer, native))
 
     def revoke(self, native: str, answer: SubscribeAnswer = "access-denied") -> None:
         """Its subject may not have it any more, or not so. What it has outstanding becomes available again."""
-        if self._open and self._lost is None:
+        if self._open:
             self.lose(answer, native)
 
     @abstractmethod
     def _leave(self) -> None:
-        """Give up what this mode holds of the realm; called once, unless it was lost before."""
+        """Give up what this mode holds of the realm; called once, when it is closed or lost."""
 
 
 @dataclass(frozen=True, slots=True)
