@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from native_backend.nodes.node import Node
 from reconciliation.jobs import kept_sums
-from reconciliation.model.ranges import EID_SIZE
+from reconciliation.model.ranges import EID_SIZE, SEQ_SIZE
 from reconciliation.transforms import frames
 from tests.reconciliation.conftest import Reconcile, Result
 from tests.reconciliation.days import BY_SUMS, Days, day, said
@@ -73,6 +73,9 @@ class Made:
 
 
 def _fill(made: dict[str, Made], world: World, run: GatewayRun) -> None:
+    """The second half of what the first queue is given begins a block of seqs: no cut is in the block before it."""
+    run.publish(world.queue("before"), SEQ_SIZE - EID_SIZE // 2 - run.next_seq)
+    run.turn()
     for name, (plant, _) in PLANTS.items():
         there = made[name] = Made(world.queue(name))
         world.append(there.node.topic, [b"not ours"] * (name == "stranger"), [b"x"] * (name == "stranger"))
