@@ -21,6 +21,7 @@ class Mutant(NamedTuple):
 _OUTCOME = 'return dispositions.state, "disposition"'
 _MISREAD = "the record has the state that the gateway took it for, and the journal what follows from that"
 _CONSUMING, _PUBLISHING = "gateway.links.consuming", "gateway.links.publishing"
+_TO_MESSAGE, _AS_STORED = "gateway.links.event_to_message", "        return values\n    failed ="
 _TOLD = 'self.link.settle(seqs, then["outcome"], then["condition"], detail, then["settle"])\n        self._gateway'
 _SEND = "            self.link.send(prefix, first_seq, eids, values)"
 _SUBMIT = "            self._submit(batch.node, keys, values, batch)\n\n    def _publish_parts"
@@ -81,8 +82,8 @@ MUTANTS: dict[str, Mutant] = {
         _CONSUMING, 'b"%d:" % part.store', 'b"%d:" % (part.store + 1)', frozenset({"C3", "C5"}), why=_UNSEEN
     ),
     "body-changed-on-the-way-out": Mutant(
-        "gateway.links.event_to_message",
-        "        return values\n    failed =",
+        _TO_MESSAGE,
+        _AS_STORED,
         '        return [value[:-1] + b"!" for value in values]\n    failed =',
         frozenset({"C4"}),
         why=_OCTETS,
@@ -96,8 +97,8 @@ MUTANTS: dict[str, Mutant] = {
         why=_OCTETS,
     ),
     "message-id-changed-on-the-way-out": Mutant(
-        "gateway.links.event_to_message",
-        "        return values\n    failed =",
+        _TO_MESSAGE,
+        _AS_STORED,
         '        return [value.replace(b"\\xa1\\x03m-", b"\\xa1\\x03n-", 1) for value in values]\n    failed =',
         frozenset({"C3"}),
         why=_OCTETS,
