@@ -1,7 +1,7 @@
 """Passwords that were right a while ago, so that a client that connects again costs no hashing.
 
 Of each user the last one, as a digest under a key that is drawn for these users and exists in memory only. They go with
-the `Users` that they were right for: a file that is read again begins without any. Thread-safe.
+the `Users` that they were right for: a file with another content begins without any. Thread-safe.
 """
 
 from __future__ import annotations

@@ -83,6 +83,10 @@ class Users:
     def __contains__(self, name: str) -> bool:
         return name in self._users
 
+    def is_as(self, other: Users) -> bool:
+        """Their names, groups, keys and certificates are the same."""
+        return self._users == other._users
+
     def subject(self, name: str) -> Subject:
         return Subject(name, self._users[name].groups)
 

@@ -47,14 +47,15 @@ class UserFile(WatchedFiles):
         if problems:
             return [*map(str, problems)]
         weakness = self._gateway.users.weakness
-        self._authenticator.users = self._gateway.users = users
-        self._use(users)
+        if not users.is_as(self._gateway.users):  # else a login that is under way would be refused for nothing
+            self._use(users)
         log.info("the users file was read: %d users", len(users))
         if users.weakness not in ("", weakness):
             log.warning("%s", users.weakness)
         return []
 
     def _use(self, users: Users) -> None:
+        self._authenticator.users = self._gateway.users = users
         for connection in list(self._gateway.connections):
             name = connection.subject.user
             if connection.subject == ANONYMOUS:

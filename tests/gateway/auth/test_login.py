@@ -17,7 +17,7 @@ from scramp import ScramClient
 from gateway.auth.sasl import AMQP_HEADER, SASL_HEADER
 from gateway.auth.users import SCRAM
 from tests.gateway.auth.sasl_frames import frame, init
-from tests.kit.patience import HANG_S
+from tests.kit.patience import HANG_S, until
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, start_gateway
 from tests.kit.wire.logins import PASSWORD, connect, read_frame, write_users
 from transformers.codec import Described
@@ -74,6 +74,21 @@ def test_scram_on_the_wire(gateway: GatewayProcess, mechanism: str) -> None:
         assert code == 0
         client.set_server_final(last_word.decode())
         assert peer.recv(8, socket.MSG_WAITALL) == AMQP_HEADER
+
+
+def test_a_login_goes_on_when_the_users_file_is_read_again_and_says_the_same(gateway: GatewayProcess) -> None:
+    """As it is read once more soon after each start."""
+    client = ScramClient(["SCRAM-SHA-256"], "alice", PASSWORD)
+    with open_socket(gateway) as challenged:
+        challenged.sendall(init("SCRAM-SHA-256", client.get_client_first().encode()))
+        client.set_server_first(read_frame(challenged).value[0].decode())
+        read = "the users file was read: 2 users"
+        before = gateway.log().count(read)
+        os.utime(gateway.config_path.parent / "users.yaml")
+        os.kill(gateway.pid, signal.SIGHUP)
+        until(lambda: gateway.log().count(read) > before, "the users file is read again")
+        challenged.sendall(frame(Described(0x43, [client.get_client_final().encode()])))
+        assert read_frame(challenged).value[0] == 0
 
 
 def test_a_user_who_is_removed_during_a_login_does_not_get_in(tmp_path: Path) -> None:
