@@ -42,12 +42,8 @@ class Loaded:
 
     def turn(self, row: str, case: Case) -> float:
         """Microseconds of processor time a message."""
-        before_s = processor_s(self.gateway.pid)
-        _MOVES[row](self.gateway.address, QUEUE, case)
-        time.sleep(LEFT_S)
-        used_s = processor_s(self.gateway.pid) - before_s
         self.moved += case.count if row in ("in", "both") else 0
-        return used_s * 1e6 / case.count
+        return turn_us(self.gateway, row, case)
 
 
 @dataclass(slots=True)
@@ -99,6 +95,14 @@ def counted(samples: Samples) -> dict[str, float]:
         elif name == "realmgate_node_events" and QUEUE in labels:
             sums["depths"] += 1
     return sums
+
+
+def turn_us(gateway: GatewayProcess, row: str, case: Case) -> float:
+    """Move so many messages in, out or both: microseconds of the gateway's processor time a message."""
+    before_s = processor_s(gateway.pid)
+    _MOVES[row](gateway.address, QUEUE, case)
+    time.sleep(LEFT_S)
+    return (processor_s(gateway.pid) - before_s) * 1e6 / case.count
 
 
 def processor_s(pid: int) -> float:
