@@ -1,10 +1,10 @@
-"""What `bench.before` says of measured pairs, and that a change which costs too much is seen."""
+"""What `bench.facts.before` says of measured pairs, and that a change which costs too much is seen."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.before import figures, line_of
+from bench.facts.before import figures, line_of
 from bench.facts.turns import ROWS
 
 COUPLES = 5

@@ -1,7 +1,7 @@
 """What a message costs a gateway before a change and after it: processor time of the gateway of another tree and of
 this one, which are loaded in turns.
 
-    python -m bench.before TREE [--realms embedded,kafka] [--sizes 100,1024] [--couples 5] [--pairs 6] [--record]
+    python -m bench.facts.before TREE [--realms embedded,kafka] [--sizes 100,1024] [--couples 5] [--pairs 6] [--record]
 
 TREE: a clone of this repository at the other commit, in which `make setup` was run. Both gateways of a couple are up at
 once, each on a realm of its own; on Kafka it is one broker's. A pair is one turn of each: `--count` messages in, out or
@@ -33,7 +33,7 @@ from bench.runs import Case
 from tests.kit.processes.broker import start_broker
 from tests.kit.processes.gateway import GatewayProcess, embedded_realm, kafka_realm, make_gateway
 
-DIRECTORY: Final = Path(__file__).parents[1] / ".cache" / "bench" / "before"
+DIRECTORY: Final = Path(__file__).parents[2] / ".cache" / "bench" / "before"
 PROGRAM: Final = Path(".venv", "bin", "realmgate")
 REALMS: Final = ("embedded", "kafka")
 LEAST_RATIO: Final = 0.97
@@ -108,7 +108,7 @@ def commit_of(tree: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.before", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.facts.before", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("tree", type=Path)
     parser.add_argument("--realms", default=",".join(REALMS))
     parser.add_argument("--sizes", default="100,1024", help="octets of a message")
@@ -157,7 +157,7 @@ def compare(tree: Path, realms: Sequence[str], cases: Sequence[Case], arguments:
 def _couples(tree: Path, realm: str, bootstrap: str, case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
     taken, foreign = [], []
     for at in range(arguments.couples):
-        sys.stderr.write(f"bench.before: {realm}, {case.size} B, couple {at + 1} of {arguments.couples}\n")
+        sys.stderr.write(f"bench.facts.before: {realm}, {case.size} B, couple {at + 1} of {arguments.couples}\n")
         with couple(tree, realm, bootstrap) as both:
             machine = Machine([gateway.pid for gateway in both])
             sample = machine.measured(lambda both=both: {"pairs": measure(both, case, arguments.pairs)})
